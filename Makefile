@@ -1,0 +1,54 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+# Two processes, each with one thread: the suite is many small problems.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+.PHONY: help venv demo test lint format bench-sort prove-bits study-init clean
+
+help:
+	@echo "make venv        build .venv with everything that development needs"
+	@echo "make demo        train, certify and score a small model; prints where the results are"
+	@echo "make test        lint, type check and test"
+	@echo "make format      sort imports and lay out the code"
+	@echo "make bench-sort  GroupSort against torch.sort, forward and backward"
+	@echo "make prove-bits  100 million comparisons of computed scores"
+	@echo "make study-init  convergence of the initialisations at depths 3, 6 and 12"
+	@echo "make clean       remove what make made"
+
+venv: .venv/installed
+
+.venv/installed: pyproject.toml constraints.txt cpp/CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.hpp)
+	@command -v c++ >/dev/null || { echo "isotone has a compiled part: install a C++17 compiler (Debian: apt-get install g++ python3-dev)"; exit 1; }
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "isotone needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another with make PYTHON=...")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt scikit-build-core nanobind cmake ninja
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	touch $@
+
+demo: venv
+	$(BIN)/python demo/demo.py
+
+test: lint
+	$(PYTEST)
+
+lint: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: venv
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench-sort: venv
+	$(BIN)/python bench/group_sort.py
+
+prove-bits: venv
+	$(BIN)/python bench/last_bit.py
+
+study-init: venv
+	$(BIN)/python bench/initialization.py
+
+clean:
+	rm -rf .venv build results .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,235 @@
+// The Python module `isotone._engine`: checks arguments, picks the instruction set, releases the
+// interpreter lock and calls the kernels.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace isotone {
+namespace {
+
+using Input = nb::ndarray<nb::ro>;
+using Output = nb::ndarray<>;
+
+// ---- arguments ----------------------------------------------------------------------------
+
+[[noreturn]] void fail(const std::string& message) { throw nb::value_error(message.c_str()); }
+
+template <class Array>
+std::string describe_shape(const Array& array) {
+    std::string text;
+    for (std::size_t i = 0; i < array.ndim(); ++i)
+        text += (i ? ", " : "") + std::to_string(array.shape(i));
+    return "(" + text + ")";
+}
+
+template <class Array>
+bool is_contiguous(const Array& array) {
+    std::int64_t expected = 1;
+    for (std::size_t i = array.ndim(); i-- > 0; expected *= array.shape(i))
+        if (array.shape(i) > 1 && array.stride(i) != expected) return false;
+    return true;
+}
+
+template <class Array>
+void check_layout(const char* name, const Array& array) {
+    const std::string quoted = "`" + std::string(name) + "`";
+    if (array.device_type() != nb::device::cpu::value)
+        fail(quoted + " is not in CPU memory; the engine runs there only: copy it with .cpu().");
+    if (array.ndim() != 2)
+        fail(quoted + " has shape " + describe_shape(array) +
+             "; it must be (n_groups, group_size): reshape it.");
+    if (array.size() > 0 && !is_contiguous(array))
+        fail(quoted + " is not C-contiguous; the engine reads rows in order: copy it first, for "
+                      "example with .contiguous().");
+}
+
+template <class Array>
+void check_shape(const char* name, const Array& array, const Input& x) {
+    check_layout(name, array);
+    if (array.shape(0) != x.shape(0) || array.shape(1) != x.shape(1))
+        fail("`" + std::string(name) + "` has shape " + describe_shape(array) +
+             "; it must be that of the first argument, " + describe_shape(x) +
+             ": allocate it so.");
+}
+
+template <class Array>
+void check_dtype(const char* name, const Array& array, nb::dlpack::dtype dtype, const char* wanted) {
+    if (array.dtype() != dtype)
+        throw nb::type_error(("`" + std::string(name) + "` has another dtype than the " + wanted +
+                              " that is needed; convert or allocate it so.")
+                                 .c_str());
+}
+
+void check_size(std::size_t n) {
+    if (n < 1 || n > max_group_size)
+        fail("`group_size=" + std::to_string(n) + "` is out of range; it must be between 1 and " +
+             std::to_string(max_group_size) + ": choose a smaller one, or use torch.sort.");
+}
+
+// Calls run(T{}) with the type of the values, which `out` must share.
+template <class Run>
+void dispatch_dtype(const char* name, const Input& x, const char* out_name, const Output& out,
+                    Run run) {
+    if (x.dtype() == nb::dtype<float>()) {
+        check_dtype(out_name, out, nb::dtype<float>(), "float32");
+        run(float{});
+    } else {
+        check_dtype(name, x, nb::dtype<double>(), "float32 or float64");
+        check_dtype(out_name, out, nb::dtype<double>(), "float64");
+        run(double{});
+    }
+}
+
+// ---- instruction sets ---------------------------------------------------------------------
+
+std::vector<const Kernels*> find_supported() {
+    std::vector<const Kernels*> supported = {&baseline::kernels};
+#if defined(__x86_64__)
+    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (has_avx2) supported.push_back(&avx2::kernels);
+    if (has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        supported.push_back(&avx512::kernels);
+#endif
+    return supported;
+}
+
+const std::vector<const Kernels*>& supported_kernels() {
+    static const std::vector<const Kernels*> supported = find_supported();
+    return supported;
+}
+
+std::vector<std::string> instruction_sets() {
+    std::vector<std::string> names;
+    for (const Kernels* kernels : supported_kernels()) names.emplace_back(kernels->isa);
+    return names;
+}
+
+// The best ones unless `isa` names others.
+const Kernels& choose_kernels(const std::string& isa) {
+    if (isa.empty()) return *supported_kernels().back();
+    std::string names;
+    for (const Kernels* kernels : supported_kernels()) {
+        if (isa == kernels->isa) return *kernels;
+        names += (names.empty() ? "" : ", ") + std::string(kernels->isa);
+    }
+    fail("`isa=\"" + isa + "\"` does not run here; choose one of " + names +
+         ", or leave it out for the fastest.");
+}
+
+// ---- networks -----------------------------------------------------------------------------
+
+// Made on first use and kept.
+Network find_network(int n) {
+    static std::array<std::once_flag, max_group_size + 1> flags;
+    static std::array<std::vector<Comparator>, max_group_size + 1> networks;
+    std::vector<Comparator>& network = networks[n];
+    std::call_once(flags[n], [&] {
+        baseline::merge_exchange(n, [&](int low, int high) {
+            network.push_back({static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(high)});
+        });
+    });
+    return {network.data(), network.data() + network.size()};
+}
+
+std::vector<std::pair<int, int>> comparators(std::size_t n) {
+    check_size(n);
+    std::vector<std::pair<int, int>> pairs;
+    for (auto [low, high] : find_network(static_cast<int>(n))) pairs.emplace_back(low, high);
+    return pairs;
+}
+
+// ---- entry points -------------------------------------------------------------------------
+
+void run_sort(const Kernels& kernels, const SortTask<float>& task) { kernels.sort_float(task); }
+void run_sort(const Kernels& kernels, const SortTask<double>& task) { kernels.sort_double(task); }
+
+void sort_into(const Input& x, const Output& values, std::int16_t* index, const std::string& isa) {
+    check_shape("values", values, x);
+    check_size(x.shape(1));
+    const Kernels& kernels = choose_kernels(isa);
+    dispatch_dtype("x", x, "values", values, [&](auto zero) {
+        using T = decltype(zero);
+        const int n = static_cast<int>(x.shape(1));
+        const SortTask<T> task = {static_cast<const T*>(x.data()), static_cast<T*>(values.data()),
+                                  index, x.shape(0), n, find_network(n)};
+        nb::gil_scoped_release release;
+        run_sort(kernels, task);
+    });
+}
+
+void group_sort(Input x, Output values, const std::string& isa) {
+    check_layout("x", x);
+    sort_into(x, values, nullptr, isa);
+}
+
+void group_sort_index(Input x, Output values, Output index, const std::string& isa) {
+    check_layout("x", x);
+    check_shape("index", index, x);
+    check_dtype("index", index, nb::dtype<std::int16_t>(), "int16");
+    sort_into(x, values, static_cast<std::int16_t*>(index.data()), isa);
+}
+
+// Calls move(grad, index, out) with pointers to each row in turn.
+template <class Move>
+void move_rows(const Input& grad, const Input& index, const Output& out, Move move) {
+    check_layout("grad", grad);
+    check_shape("index", index, grad);
+    check_shape("out", out, grad);
+    check_dtype("index", index, nb::dtype<std::int16_t>(), "int16");
+    dispatch_dtype("grad", grad, "out", out, [&](auto zero) {
+        using T = decltype(zero);
+        const std::size_t n = grad.shape(1), size = grad.size();
+        const T* from = static_cast<const T*>(grad.data());
+        const std::int16_t* where = static_cast<const std::int16_t*>(index.data());
+        T* to = static_cast<T*>(out.data());
+        nb::gil_scoped_release release;
+        for (std::size_t i = 0; i < size; i += n) move(from + i, where + i, to + i, n);
+    });
+}
+
+void gather(Input grad, Input index, Output out) {
+    move_rows(grad, index, out, [](auto from, auto where, auto to, std::size_t n) {
+        for (std::size_t j = 0; j < n; ++j) to[j] = from[where[j]];
+    });
+}
+
+void scatter(Input grad, Input index, Output out) {
+    move_rows(grad, index, out, [](auto from, auto where, auto to, std::size_t n) {
+        for (std::size_t j = 0; j < n; ++j) to[where[j]] = from[j];
+    });
+}
+
+}  // namespace
+}  // namespace isotone
+
+NB_MODULE(_engine, m) {
+    using namespace isotone;
+    m.doc() = "Compiled kernels of isotone; arrays have shape (n_groups, group_size).";
+    m.attr("MAX_GROUP_SIZE") = max_group_size;
+    m.def("group_sort", group_sort, "x"_a, "values"_a, "isa"_a = "",
+          "Write the rows of `x`, each in ascending order, to `values`.");
+    m.def("group_sort_index", group_sort_index, "x"_a, "values"_a, "index"_a, "isa"_a = "",
+          "Also write the stable permutation: values[r, j] = x[r, index[r, j]].");
+    m.def("gather", gather, "grad"_a, "index"_a, "out"_a,
+          "Write out[r, j] = grad[r, index[r, j]]; the index is not checked.");
+    m.def("scatter", scatter, "grad"_a, "index"_a, "out"_a,
+          "Write out[r, index[r, j]] = grad[r, j]; the index is not checked.");
+    m.def("comparators", comparators, "n"_a,
+          "The comparators (low, high) of the network that sorts n values, in order.");
+    m.def("instruction_sets", instruction_sets,
+          "The instruction sets that this machine runs, slowest first.");
+}

@@ -1,0 +1,38 @@
+// What binding.cpp knows of kernels.cpp: one table of functions per instruction set.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sorting.hpp"
+
+namespace isotone {
+
+// Rows of `group_size` values to sort; `index` may be null. Arrays are contiguous.
+template <class T>
+struct SortTask {
+    const T* x;
+    T* values;
+    std::int16_t* index;
+    std::size_t n_groups;
+    int group_size;
+    Network network;
+};
+
+struct Kernels {
+    const char* isa;
+    void (*sort_float)(const SortTask<float>&);
+    void (*sort_double)(const SortTask<double>&);
+};
+
+namespace baseline {
+extern const Kernels kernels;
+}
+namespace avx2 {
+extern const Kernels kernels;
+}
+namespace avx512 {
+extern const Kernels kernels;
+}
+
+}  // namespace isotone

@@ -1,0 +1,84 @@
+"""Neural networks that are provably monotonic and provably robust, down to the last bit.
+
+Names are resolved on first use, so that scoring and certifying never load torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isotone.certificate import Certificate, certify
+    from isotone.freezing import freeze
+    from isotone.frozen import FrozenNetwork, load
+    from isotone.layers import (
+        Abs,
+        Center,
+        GroupSort,
+        LipschitzConv1d,
+        LipschitzConv2d,
+        LipschitzLinear,
+        Residual,
+    )
+    from isotone.network import LipschitzNetwork, MonotonicNetwork
+    from isotone.scaling import Log, Scaling
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Scaling": "scaling",
+    "Log": "scaling",
+    "FrozenNetwork": "frozen",
+    "load": "frozen",
+    "Certificate": "certificate",
+    "certify": "certificate",
+    "LipschitzLinear": "layers",
+    "LipschitzConv1d": "layers",
+    "LipschitzConv2d": "layers",
+    "GroupSort": "layers",
+    "Abs": "layers",
+    "Center": "layers",
+    "Residual": "layers",
+    "LipschitzNetwork": "network",
+    "MonotonicNetwork": "network",
+    "freeze": "freezing",
+}
+
+__all__ = [  # noqa: RUF022 (in the order of the table)
+    "Scaling",
+    "Log",
+    "FrozenNetwork",
+    "load",
+    "Certificate",
+    "certify",
+    "LipschitzLinear",
+    "LipschitzConv1d",
+    "LipschitzConv2d",
+    "GroupSort",
+    "Abs",
+    "Center",
+    "Residual",
+    "LipschitzNetwork",
+    "MonotonicNetwork",
+    "freeze",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'isotone' has no attribute {name!r}")
+    try:
+        module = importlib.import_module(f"isotone.{_HOME[name]}")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(
+            f"`isotone.{name}` trains networks and needs torch, which is not installed; "
+            "run: pip install 'isotone[train]'"
+        ) from error
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME])

@@ -1,0 +1,346 @@
+"""FrozenNetwork: the cut between learning and using. Read-only numbers, NumPy, no torch.
+
+Everything after training takes a `FrozenNetwork` and nothing else, so that a score, a certificate
+and an exported program are about the very same numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isotone import modelfile
+from isotone.elementary import Floats, Reals, monotone_exp, snap_grid
+from isotone.modelfile import Arrays
+from isotone.scaling import Scaling
+from isotone.steps import Blend, Dense, Pointwise, Sort, Step, accumulate, read_only, width_after
+
+Precision = Literal["float64", "float32"]
+Outputs = Literal["values", "logits"]
+Metric = Literal["1", "2", "inf"]
+
+_BLOCK_NUMBERS = 2**17  # units times events in one block: fits the second-level cache
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrozenNetwork:
+    r"""A network of fixed numbers: :math:`f_j(x) = g_j(u) + \sum_i r_{ji} u_i`.
+
+    Here :math:`u` is the scaled row, clamped to [-`clip`, `clip`] and, unless `grid` is None,
+    rounded to multiples of `grid`. `lipschitz` and `monotonic_cst` are what the network claims;
+    `isotone.certify` finds out whether the numbers keep it.
+
+    Parameters
+    ----------
+    features : names of the inputs, in order
+    scaling : from raw to scaled inputs
+    steps : g, applied one after the other
+    residual : (n_outputs, n_features), the coefficients r
+    lipschitz : (n_features,), the claimed λᵢ: g has slope at most λᵢ along feature i
+    monotonic_cst : (n_outputs, n_features), -1, 0 or +1; for several logits row k is about the
+        probability of class k after softmax
+    outputs : "values", or "logits" of one class (two classes) or of several
+    classes : names of the classes of logits, if known
+    metric : "1", "2" or "inf", the norm on the scaled inputs for which λ is claimed
+    precision : the arithmetic of the steps
+    clip, grid : positive; `grid` a power of two that divides `clip`, or None
+    provenance : anything worth keeping that JSON can hold
+    certificate : what a certificate said when the network was frozen; a claim, not a proof
+    """
+
+    features: tuple[str, ...]
+    scaling: Scaling
+    steps: tuple[Step, ...]
+    residual: Floats
+    lipschitz: Floats
+    monotonic_cst: NDArray[np.int8]
+    outputs: Outputs = "values"
+    classes: tuple[str, ...] | None = None
+    metric: Metric = "1"
+    precision: Precision = "float64"
+    clip: float = 1024.0
+    grid: float | None = 2.0**-20
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    certificate: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not np.all(np.isin(self.monotonic_cst, (-1, 0, 1))):
+            raise ValueError(
+                "`monotonic_cst` must hold -1 (decreasing), 0 (free) or +1 (increasing)"
+            )
+        for name, kind in (("residual", float), ("lipschitz", float), ("monotonic_cst", np.int8)):
+            object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), kind)))
+        self._check_choices()
+        self._check_shapes()
+        self._check_numbers()
+
+    def _check_choices(self) -> None:
+        allowed = {
+            "outputs": ("values", "logits"),
+            "metric": ("1", "2", "inf"),
+            "precision": ("float64", "float32"),
+        }
+        for name, choices in allowed.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(
+                    f"`{name}={getattr(self, name)!r}` is unknown; choose from {choices}"
+                )
+        if len(set(self.features)) != len(self.features):
+            raise ValueError(f"`features` has repeated names; they must differ: {self.features}")
+
+    def _check_shapes(self) -> None:
+        n, m = self.n_features, width_after(self.steps, self.n_features)
+        found = (self.scaling.n_features, self.lipschitz.shape)
+        if n == 0 or found != (n, (n,)):
+            raise ValueError(
+                f"{n} features need a scaling and `lipschitz` of that length; got {found}"
+            )
+        for name in ("residual", "monotonic_cst"):
+            shape = getattr(self, name).shape
+            if shape != (m, n):
+                raise ValueError(
+                    f"`{name}` has shape {shape}; {m} outputs and {n} features need {(m, n)}"
+                )
+        if self.classes is not None and len(self.classes) != max(m, 2):
+            raise ValueError(f"{m} logits need {max(m, 2)} class names; got {len(self.classes)}")
+
+    def _check_numbers(self) -> None:
+        if not np.all((self.lipschitz > 0) & np.isfinite(self.lipschitz)):
+            raise ValueError(f"`lipschitz` must be positive and finite; got {self.lipschitz}")
+        if not np.all(np.isfinite(self.residual)):
+            raise ValueError("`residual` holds NaN or infinity; it must be finite")
+        for name, array in self._arrays().items():
+            if not np.array_equal(array, array.astype(self.precision)):
+                raise ValueError(
+                    f"the array {name!r} holds numbers that {self.precision} cannot hold"
+                )
+        if not 0 < self.clip < np.inf:
+            raise ValueError(f"`clip={self.clip}` must be positive and finite")
+        if self.grid is not None and not _fits(self.grid, self.clip):
+            raise ValueError(
+                f"`grid={self.grid}` must be a power of two that divides `clip={self.clip}` "
+                "into at most 2**52 parts; choose for instance clip=1024 and grid=2**-20"
+            )
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features)
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.residual)
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of inputs and of the outputs of every dense step outside blends."""
+        return [self.n_features, *(len(s.bias) for s in self.steps if isinstance(s, Dense))]
+
+    @property
+    def n_parameters(self) -> int:
+        return sum(array.size for array in _arrays(self.steps).values())
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that decides the score and what is claimed of it."""
+        return modelfile.checksum(self._definition(), self._arrays())
+
+    def __repr__(self) -> str:
+        shape = "-".join(str(n) for n in self.widths)
+        return f"<FrozenNetwork {shape} {self.precision} {self.fingerprint[:12]}>"
+
+    def __reduce__(self) -> tuple[type[FrozenNetwork], tuple[Any, ...]]:
+        return FrozenNetwork, tuple(getattr(self, f.name) for f in fields(self))
+
+    def snap(self, X: ArrayLike) -> Reals:
+        """What enters the first step: scaled, clamped, on the grid, (n_rows, n_features)."""
+        with np.errstate(over="ignore"):
+            u = np.clip(self.scaling.transform(X), -self.clip, self.clip)
+        if self.grid is not None:
+            u = snap_grid(u, self.grid)
+        return u.astype(self.precision)
+
+    def score(self, X: Any) -> Reals:
+        """Score raw rows.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features), an array or a data frame with columns of the features' names
+
+        Returns
+        -------
+        (n_rows,) for one output, otherwise (n_rows, n_outputs)
+        """
+        table = self.table(X)
+        scores = np.empty((len(table), self.n_outputs), self.precision)
+        n_rows = max(16, _BLOCK_NUMBERS // max(self.widths))
+        for start in range(0, len(table), n_rows):
+            block = slice(start, start + n_rows)
+            scores[block] = self._forward(np.ascontiguousarray(self.snap(table[block]).T)).T
+        return scores[:, 0] if self.n_outputs == 1 else scores
+
+    def probability(self, X: Any) -> Floats:
+        """Probability of the second class for one logit (n_rows,), of every class for several.
+
+        Logistic or softmax function of the computed logits, from monotone operations only: where
+        the differences of logits are monotone to the last bit, the computed probabilities are.
+        """
+        if self.outputs != "logits":
+            raise ValueError(
+                "`probability` needs outputs='logits'; this network gives values: use score"
+            )
+        z = self.score(X).astype(np.float64)
+        if z.ndim == 1:
+            return 1.0 / (1.0 + monotone_exp(-z))
+        probabilities = np.empty_like(z)
+        for k in range(self.n_outputs):
+            total = np.zeros(len(z))
+            for other in range(self.n_outputs):
+                total = total + monotone_exp(z[:, other] - z[:, k])
+            probabilities[:, k] = 1.0 / total
+        return probabilities
+
+    def save(self, path: str | Path) -> None:
+        """Write one `.isotone` file, whole or not at all."""
+        content = self._definition() | {
+            "provenance": dict(self.provenance),
+            "certificate": None if self.certificate is None else dict(self.certificate),
+        }
+        try:
+            json.dumps(content, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"`provenance` cannot be saved ({error}); it must hold plain JSON: text, finite "
+                "numbers, lists and dictionaries"
+            ) from error
+        modelfile.write(path, content, self._arrays())
+
+    def _forward(self, u: Reals) -> Reals:
+        h = u
+        for step in self.steps:
+            h = step(h)
+        return accumulate(h.copy(), self.residual.astype(self.precision), u)
+
+    def table(self, X: Any) -> Floats:
+        """`X` as a checked array (n_rows, n_features)."""
+        if hasattr(X, "columns"):
+            missing = [name for name in self.features if name not in list(X.columns)]
+            if missing:
+                raise ValueError(
+                    f"the table has no column {missing[0]!r}; it needs {list(self.features)}"
+                )
+            X = X[list(self.features)]
+        table = np.asarray(X, dtype=np.float64)
+        if table.ndim != 2 or table.shape[1] != self.n_features:
+            raise ValueError(
+                f"`X` has shape {table.shape}; it must have one row per event and "
+                f"{self.n_features} columns: {', '.join(self.features)}"
+            )
+        if not np.all(np.isfinite(table)):
+            row, column = np.argwhere(~np.isfinite(table))[0]
+            raise ValueError(
+                f"feature {self.features[column]!r} is {table[row, column]} in row {row}; a score "
+                "needs finite numbers: drop or fill such rows"
+            )
+        return table
+
+    def _definition(self) -> dict[str, Any]:
+        return {
+            "features": list(self.features),
+            "scaling": self.scaling.to_dict(),
+            "steps": [_describe(step) for step in self.steps],
+            "lipschitz": self.lipschitz.tolist(),
+            "monotonic_cst": self.monotonic_cst.tolist(),
+            "outputs": self.outputs,
+            "classes": None if self.classes is None else list(self.classes),
+            "metric": self.metric,
+            "precision": self.precision,
+            "clip": self.clip,
+            "grid": self.grid,
+        }
+
+    def _arrays(self) -> Arrays:
+        return _arrays(self.steps) | {"residual": self.residual}
+
+
+def load(path: str | Path) -> FrozenNetwork:
+    """Read a `.isotone` file. It is checked, but its claims are not: see `isotone.certify`."""
+    content, arrays = modelfile.read(path)
+    try:
+        return _build(dict(content), arrays)
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError, ValueError) as error:
+        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(
+            f"model file {str(path)!r} does not describe a network: {reason}"
+        ) from error
+
+
+def _build(content: dict[str, Any], arrays: Arrays) -> FrozenNetwork:
+    classes = content["classes"]
+    content |= {
+        "features": tuple(str(name) for name in content["features"]),
+        "scaling": Scaling.from_dict(content["scaling"]),
+        "steps": _assemble(content["steps"], arrays, ""),
+        "residual": arrays.pop("residual"),
+        "lipschitz": np.array(content["lipschitz"], dtype=np.float64),
+        "monotonic_cst": np.array(content["monotonic_cst"]),
+        "classes": None if classes is None else tuple(str(name) for name in classes),
+    }
+    if arrays:
+        raise ValueError(f"no step uses the array {min(arrays)!r}")
+    return FrozenNetwork(**content)
+
+
+def _describe(step: Step) -> dict[str, Any]:
+    match step:
+        case Dense():
+            return {"kind": "dense"}
+        case Sort(group_size):
+            return {"kind": "sort", "group_size": group_size}
+        case Pointwise(name, slope):
+            return {"kind": "pointwise", "name": name, "slope": slope}
+        case Blend(keep, add, steps):
+            inner = [_describe(step) for step in steps]
+            return {"kind": "blend", "keep": keep, "add": add, "steps": inner}
+
+
+def _arrays(steps: tuple[Step, ...], prefix: str = "") -> Arrays:
+    arrays: Arrays = {}
+    for i, step in enumerate(steps):
+        if isinstance(step, Dense):
+            arrays |= {f"{prefix}{i}.weight": step.weight, f"{prefix}{i}.bias": step.bias}
+        elif isinstance(step, Blend):
+            arrays |= _arrays(step.steps, f"{prefix}{i}.")
+    return arrays
+
+
+def _assemble(described: list[dict[str, Any]], arrays: Arrays, prefix: str) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    for i, entry in enumerate(described):
+        match entry["kind"]:
+            case "dense":
+                names = f"{prefix}{i}.weight", f"{prefix}{i}.bias"
+                steps.append(Dense(*(arrays.pop(name) for name in names)))
+            case "sort":
+                steps.append(Sort(int(entry["group_size"])))
+            case "pointwise":
+                steps.append(Pointwise(entry["name"], float(entry["slope"])))
+            case "blend":
+                inner = _assemble(entry["steps"], arrays, f"{prefix}{i}.")
+                steps.append(Blend(float(entry["keep"]), float(entry["add"]), inner))
+            case other:
+                raise ValueError(f"a step of kind {other!r} is unknown")
+    return tuple(steps)
+
+
+def _fits(grid: float, clip: float) -> bool:
+    """Whether `grid` is a power of two and `clip` a multiple that float64 holds exactly."""
+    if not 0 < grid < np.inf or np.frexp(grid)[0] != 0.5:
+        return False
+    cells = clip / grid
+    return cells <= 2.0**52 and cells == np.rint(cells)

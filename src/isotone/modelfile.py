@@ -1,0 +1,169 @@
+"""The `.isotone` file: safetensors arrays and one JSON text, checked before anything is believed.
+
+Nothing in it is code, so loading a stranger's file cannot run any. What is checked, in this
+order: the size of the header, the number and sizes of the arrays, their bytes against the length
+of the file, the format version, and a SHA-256 over everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+
+Arrays = dict[str, NDArray[Any]]
+
+FORMAT_VERSION = 1
+MAX_HEADER_BYTES = 4 * 2**20
+MAX_TENSORS = 1024
+MAX_BYTES = 2**30
+_ITEM_BYTES = {"F64": 8, "F32": 4}
+
+
+def write(path: str | Path, content: dict[str, Any], arrays: Arrays) -> None:
+    """Write `content` (JSON) and `arrays` to one file, whole or not at all."""
+    meta = {"format": FORMAT_VERSION, "content": content}
+    meta["checksum"] = checksum(meta, arrays)
+    text = json.dumps(meta, allow_nan=False)
+    _check_room(path, text, arrays)
+    data = safetensors.numpy.save(
+        {name: np.ascontiguousarray(array) for name, array in arrays.items()},
+        metadata={"isotone": text},
+    )
+    _write_atomically(Path(path), data)
+
+
+def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
+    """Read what `write` wrote; anything else raises `ValueError` at once."""
+    path = Path(path)
+    meta_text = _check_header(path)
+    meta = _parse(meta_text, path)
+    if not isinstance(meta, dict) or "format" not in meta:
+        raise _error(path, "has no format version", "was it written by `isotone`?")
+    if meta["format"] != FORMAT_VERSION:
+        raise _error(
+            path,
+            f"has format version {meta['format']!r}; this isotone reads version {FORMAT_VERSION}",
+            "upgrade isotone, or save the model again with this version",
+        )
+    try:
+        arrays = dict(safetensors.numpy.load(path.read_bytes()))
+    except Exception as error:  # the library has its own exception type, not exported
+        raise _error(path, f"is damaged ({error})", "copy or save it again") from error
+    if meta.pop("checksum", None) != checksum(meta, arrays):
+        raise _error(
+            path, "does not match its checksum", "it was altered or damaged; copy it again"
+        )
+    for name, array in arrays.items():
+        if not np.all(np.isfinite(array)):
+            raise _error(
+                path, f"has NaN or infinity in {name!r}", "train and save the model again"
+            )
+    return meta["content"], arrays
+
+
+def checksum(meta: dict[str, Any], arrays: Arrays) -> str:
+    """SHA-256 over a canonical form of the JSON content and of every array."""
+    digest = hashlib.sha256(json.dumps(meta, sort_keys=True, allow_nan=False).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        digest.update(json.dumps([name, little.dtype.str, list(array.shape)]).encode())
+        digest.update(little.tobytes())
+    return digest.hexdigest()
+
+
+def _check_room(path: str | Path, text: str, arrays: Arrays) -> None:
+    # 256 bytes a tensor is above what safetensors writes for a name, a shape and two offsets
+    header = len(json.dumps(text)) + 256 * len(arrays)
+    size = sum(array.nbytes for array in arrays.values())
+    if header > MAX_HEADER_BYTES or len(arrays) > MAX_TENSORS or size > MAX_BYTES:
+        raise _error(
+            path,
+            f"would have {header} bytes of text, {len(arrays)} arrays and {size} bytes of numbers",
+            f"at most {MAX_HEADER_BYTES}, {MAX_TENSORS} and {MAX_BYTES} can be read back: "
+            "shorten the provenance or use a smaller network",
+        )
+
+
+def _check_header(path: Path) -> str:
+    """Check the header against all limits without reading the arrays; give its JSON text."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        start = file.read(8)
+        length = int.from_bytes(start, "little")
+        if len(start) < 8 or length > size - 8:
+            raise _error(path, "is too short for its header", "it was cut off; copy it again")
+        if length > MAX_HEADER_BYTES:
+            raise _error(
+                path,
+                f"has a header of {length} bytes; at most {MAX_HEADER_BYTES} are read",
+                "it is not a model that isotone wrote",
+            )
+        header = _parse(file.read(length), path)
+    if not isinstance(header, dict):
+        raise _error(path, "has a header that is not an object", "it is not an .isotone file")
+    metadata = header.pop("__metadata__", None)
+    if len(header) > MAX_TENSORS:
+        raise _error(
+            path, f"has {len(header)} arrays; at most {MAX_TENSORS} are read", "it is not ours"
+        )
+    declared = sum(_declared_bytes(path, name, entry) for name, entry in header.items())
+    if declared != size - 8 - length:
+        raise _error(
+            path,
+            f"declares {declared} bytes of numbers but holds {size - 8 - length}",
+            "it was cut off or altered; copy it again",
+        )
+    text = metadata.get("isotone") if isinstance(metadata, dict) else None
+    if not isinstance(text, str):
+        raise _error(path, "has no isotone metadata", "it is a safetensors file of another kind")
+    return text
+
+
+def _declared_bytes(path: Path, name: str, entry: Any) -> int:
+    """Bytes of one array as its header entry says, within the limits."""
+    try:
+        shape = [int(n) for n in entry["shape"]]
+        size = _ITEM_BYTES[entry["dtype"]] * math.prod(shape)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _error(path, f"has a malformed entry for {name!r}", "it is damaged") from error
+    if len(shape) > 2 or any(not 0 < n <= MAX_BYTES for n in shape) or size > MAX_BYTES:
+        raise _error(path, f"declares an array {name!r} of shape {shape}", "no model is like that")
+    return size
+
+
+def _parse(text: str | bytes, path: Path) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _error(
+            path, f"has unreadable text ({error})", "it is not an .isotone file"
+        ) from error
+
+
+def _error(path: str | Path, what: str, advice: str) -> ValueError:
+    return ValueError(f"model file {str(path)!r} {what}; {advice}")
+
+
+def _write_atomically(path: Path, data: bytes) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink()
+        raise

@@ -1,0 +1,203 @@
+"""The steps of a frozen network: dense, sort, pointwise, blend, as NumPy on read-only arrays.
+
+A batch is held with one row per unit and one column per event. Every number is computed by the
+same sequence of elementwise operations whatever the batch, so the score of an event never depends
+on its neighbours; a matrix product of a library would not give that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.elementary import EXP_ERROR, Floats, Reals, exp, horner
+from isotone.rounding import MatrixNorms
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """W h + b, summed from the bias on in the order of the inputs.
+
+    Parameters
+    ----------
+    weight : (n_out, n_in)
+    bias : (n_out,)
+    """
+
+    weight: Reals
+    bias: Reals
+
+    def __post_init__(self) -> None:
+        shapes = self.weight.shape, self.bias.shape
+        if self.weight.ndim != 2 or self.bias.shape != self.weight.shape[:1] or 0 in shapes[0]:
+            raise ValueError(f"a dense step needs shapes (n_out, n_in) and (n_out,); got {shapes}")
+        if not (np.all(np.isfinite(self.weight)) and np.all(np.isfinite(self.bias))):
+            raise ValueError(
+                "a weight or bias is NaN or infinite; a network must have finite numbers: look at "
+                "the training loss, lower the learning rate and train again"
+            )
+        for name in ("weight", "bias"):
+            object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    def __reduce__(self) -> tuple[type[Dense], tuple[Reals, Reals]]:
+        return Dense, (self.weight, self.bias)  # so that copies are read-only too
+
+    @cached_property
+    def norms(self) -> MatrixNorms:
+        return MatrixNorms.of(self.weight)
+
+    def width(self, n_in: int) -> int:
+        if n_in != self.weight.shape[1]:
+            raise ValueError(f"a dense step takes {self.weight.shape[1]} inputs but gets {n_in}")
+        return len(self.weight)
+
+    def __call__(self, h: Reals) -> Reals:
+        result = np.repeat(self.bias[:, None], h.shape[1], axis=1)
+        return accumulate(result, self.weight, h)
+
+
+@dataclass(frozen=True)
+class Sort:
+    """GroupSort: every group of `group_size` consecutive units in ascending order."""
+
+    group_size: int
+
+    def width(self, n_in: int) -> int:
+        if self.group_size < 1 or n_in % self.group_size:
+            raise ValueError(f"a sort in groups of {self.group_size} does not divide {n_in} units")
+        return n_in
+
+    def __call__(self, h: Reals) -> Reals:
+        groups = h.reshape(-1, self.group_size, h.shape[1])
+        return np.sort(groups, axis=1).reshape(h.shape)
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """An activation of every unit: one of `ACTIVATIONS`; `slope` is for negative arguments."""
+
+    name: str
+    slope: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.name not in ACTIVATIONS:
+            raise ValueError(
+                f"activation {self.name!r} is unknown; choose from {sorted(ACTIVATIONS)}"
+            )
+        if not np.isfinite(self.slope):
+            raise ValueError(f"the slope of {self.name!r} is {self.slope}; it must be finite")
+
+    def width(self, n_in: int) -> int:
+        return n_in
+
+    @property
+    def constant(self) -> float:
+        """Lipschitz constant."""
+        return max(ACTIVATIONS[self.name].constant, abs(self.slope))
+
+    def __call__(self, h: Reals) -> Reals:
+        wide = h.astype(np.float64)
+        return ACTIVATIONS[self.name].function(wide, self.slope).astype(h.dtype)
+
+
+@dataclass(frozen=True)
+class Blend:
+    """keep · h + add · F(h), where F is a sequence of steps: a residual block."""
+
+    keep: float
+    add: float
+    steps: tuple[Step, ...]
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.keep) and np.isfinite(self.add)):
+            raise ValueError(f"a blend needs finite numbers; got {self.keep} and {self.add}")
+        if any(float(np.float32(number)) != number for number in (self.keep, self.add)):
+            # so that every precision computes with the same two numbers
+            raise ValueError(f"a blend needs float32 numbers; got {self.keep} and {self.add}")
+
+    def width(self, n_in: int) -> int:
+        n_out = width_after(self.steps, n_in)
+        if n_out != n_in:
+            raise ValueError(f"a blend needs a branch that keeps the width; got {n_in} to {n_out}")
+        return n_in
+
+    def __call__(self, h: Reals) -> Reals:
+        branch = h
+        for step in self.steps:
+            branch = step(branch)
+        return np.multiply(self.keep, h, dtype=h.dtype) + np.multiply(
+            self.add, branch, dtype=h.dtype
+        )
+
+
+Array = TypeVar("Array", bound=NDArray[Any])
+Step = Dense | Sort | Pointwise | Blend
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A pointwise function with what a certificate must know of it.
+
+    Parameters
+    ----------
+    function : of a float64 array and the slope for negative arguments
+    constant : its Lipschitz constant at slope 0
+    at_zero : bound of its absolute value at 0
+    error : absolute error of the float64 computation
+    """
+
+    function: Callable[[Floats, float], Floats]
+    constant: float
+    at_zero: float = 0.0
+    error: float = 0.0
+
+
+# The formulas lose a few times the error of `exp`: every one has slope at most 1 in e^h.
+_EXP_FORMULA = 16 * EXP_ERROR
+_LOG1P_SERIES = [2.0 / (2 * k + 1) for k in range(17)]
+
+
+def _softplus(h: Floats) -> Floats:
+    # log(1 + e^h) = max(h, 0) + log(1 + t) with t = e^-|h|, and s = t / (2 + t) is at most 1/3
+    t = exp(-np.abs(h))
+    s = t / (2.0 + t)
+    return np.maximum(h, 0.0) + s * horner(_LOG1P_SERIES, s * s)
+
+
+ACTIVATIONS = {
+    "relu": Activation(lambda h, _: np.maximum(h, 0.0), 1.0),
+    "leaky_relu": Activation(lambda h, slope: np.where(h < 0, slope * h, h), 1.0),
+    "abs": Activation(lambda h, _: np.abs(h), 1.0),
+    "hardtanh": Activation(lambda h, _: np.clip(h, -1.0, 1.0), 1.0),
+    "tanh": Activation(lambda h, _: 1.0 - 2.0 / (1.0 + exp(2.0 * h)), 1.0, error=_EXP_FORMULA),
+    "sigmoid": Activation(lambda h, _: 1.0 / (1.0 + exp(-h)), 0.25, 0.5, _EXP_FORMULA),
+    "softplus": Activation(lambda h, _: _softplus(h), 1.0, 0.7, _EXP_FORMULA),
+}
+
+
+def accumulate(result: Reals, weight: Reals, h: Reals) -> Reals:
+    """Add W h to `result` in place, input after input: one order of summation for every event."""
+    product = np.empty_like(result)
+    for k in range(weight.shape[1]):
+        np.multiply(weight[:, k, None], h[k], out=product)
+        result += product
+    return result
+
+
+def width_after(steps: tuple[Step, ...], n_in: int) -> int:
+    """Number of units after `steps`; raises `ValueError` where two steps do not fit."""
+    for step in steps:
+        n_in = step.width(n_in)
+    return n_in
+
+
+def read_only(array: Array) -> Array:
+    """A copy that cannot be written to."""
+    array = array.copy()
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,96 @@
+"""Random networks of every kind, for tests that state theorems about all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from isotone import FrozenNetwork, LipschitzNetwork, MonotonicNetwork, Scaling, freeze
+from isotone.steps import Dense, Sort
+
+GROUP_SIZES = (None, 1, 2, 3, 4, 5, 8, 16)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A random network and how it was drawn, for the message of a failing test."""
+
+    network: LipschitzNetwork
+    options: dict[str, Any]
+
+
+def draw_network(seed: int, max_width: int = 256, max_depth: int = 8) -> Drawn:
+    """All norms, chains, group sizes, depths, widths, outputs, λᵢ, directions, weight scales."""
+    rng = np.random.default_rng(seed)
+    torch.manual_seed(seed)
+    n_features, n_outputs = int(rng.integers(1, 9)), int(rng.choice([1, 1, 2, 3]))
+    group_size = GROUP_SIZES[rng.integers(len(GROUP_SIZES))]
+    step = group_size or 1
+    top = int(2 ** rng.uniform(0, np.log2(max_width)))
+    hidden = [
+        step * int(rng.integers(1, max(top // step, 1) + 1))
+        for _ in range(rng.integers(0, max_depth))
+    ]
+    per_feature = (10.0 ** rng.uniform(-2, 2, n_features)).tolist()
+    options: dict[str, Any] = {
+        "layers": [n_features, *hidden, n_outputs],
+        "group_size": group_size,
+        "norm": rng.choice(["columns", "matrix", "rescaled-matrix"]).item(),
+        "apply": rng.choice(["direct", "project"]).item(),
+        "chain": rng.choice(["one", "inf"]).item(),
+        "init": rng.choice(["torch", "bound", "permutation"]).item(),
+        "lipschitz": per_feature if rng.random() < 0.5 else per_feature[0],
+    }
+    if rng.random() < 0.2:
+        options["metric"], options["chain"] = rng.choice([2, np.inf]).item(), "inf"
+        network: LipschitzNetwork = LipschitzNetwork(**options)
+    else:
+        options["monotonic_cst"] = rng.integers(-1, 2, (n_outputs, n_features)).tolist()
+        network = MonotonicNetwork(**options)
+    _spread_weights(network, rng)
+    return Drawn(network, options)
+
+
+@torch.no_grad()
+def _spread_weights(network: LipschitzNetwork, rng: np.random.Generator) -> None:
+    """Leave, enlarge or shrink the weights, up to where float32 ends; some columns become zero."""
+    factor = float(rng.choice([1.0, 10.0 ** rng.uniform(-30, 30)]))
+    for name, parameter in network.named_parameters():
+        if name.endswith("weight"):
+            parameter.mul_(factor)
+            if rng.random() < 0.2:
+                parameter[:, 0] = 0.0
+
+
+def small(
+    monotonic_cst: tuple[int, ...] = (1, 0, -1),
+    lipschitz: float = 1.0,
+    seed: int = 0,
+    **options: Any,
+) -> FrozenNetwork:
+    """A frozen network with one output, for tests about what comes after freezing."""
+    torch.manual_seed(seed)
+    layers = [len(monotonic_cst), 8, 8, 1]
+    network = MonotonicNetwork(layers, monotonic_cst=monotonic_cst, lipschitz=lipschitz)
+    return freeze(network, **options)
+
+
+def by_hand(slope: float, direction: int = 1, **options: Any) -> FrozenNetwork:
+    """f(x) = slope · x + direction · x through a sort of two equal units, with λ = 1."""
+    steps = (
+        Dense(np.array([[0.5], [0.5]]), np.zeros(2)),
+        Sort(2),
+        Dense(np.array([[slope, slope]]), np.zeros(1)),
+    )
+    return FrozenNetwork(
+        features=("x",),
+        scaling=Scaling.identity(1),
+        steps=steps,
+        residual=np.array([[float(direction)]]),
+        lipschitz=np.ones(1),
+        monotonic_cst=np.array([[direction]], dtype=np.int8),
+        **options,
+    )

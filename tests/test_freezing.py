@@ -1,0 +1,178 @@
+"""Freezing: the same function, inward rounding, and every network certified."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from isotone import (
+    Abs,
+    Center,
+    GroupSort,
+    LipschitzConv1d,
+    LipschitzConv2d,
+    LipschitzLinear,
+    LipschitzNetwork,
+    MonotonicNetwork,
+    Residual,
+    certify,
+    freeze,
+    freezing,
+)
+from isotone.steps import Dense
+from networks import draw_network, small
+
+
+def image() -> list[nn.Module]:
+    return [
+        LipschitzConv2d(2, 4, 3, stride=2, padding=1),
+        GroupSort(group_size=2),
+        Center(4),
+        Residual(LipschitzConv2d(4, 4, 3, padding=1), GroupSort(group_size=4), Center(4)),
+        Abs(),
+        nn.Flatten(),
+        GroupSort(group_size=3),
+        Center(36),
+        LipschitzLinear(36, 8),
+        nn.Tanh(),
+        Residual(LipschitzLinear(8, 8), nn.LeakyReLU(0.3), Residual(LipschitzLinear(8, 8))),
+        LipschitzLinear(8, 2),
+    ]
+
+
+def signal() -> list[nn.Module]:
+    return [
+        GroupSort(group_size=None),
+        LipschitzConv1d(3, 6, 3, dilation=2, stride=2),
+        nn.Identity(),
+        GroupSort(group_size=None),
+        nn.Flatten(),
+        LipschitzLinear(18, 1),
+    ]
+
+
+def scores(network: LipschitzNetwork, X: Any) -> Any:
+    with torch.no_grad():
+        return network.double().eval()(torch.as_tensor(X)).numpy()
+
+
+@pytest.mark.parametrize(("layers", "shape"), [(image, (2, 6, 6)), (signal, (3, 10))])
+@pytest.mark.parametrize("chain", ["one", "inf"])
+def test_networks_with_convolutions_freeze_to_the_same_function(
+    layers: Callable[[], list[nn.Module]], shape: tuple[int, ...], chain: Any
+) -> None:
+    torch.manual_seed(0)
+    n = math.prod(shape)
+    network = MonotonicNetwork(
+        layers(), input_shape=shape, monotonic_cst=np.arange(n) % 3 - 1, lipschitz=3.0, chain=chain
+    )
+    for _ in range(3):
+        network.train()(torch.randn(32, n) + 0.5)  # move the running means
+    X = np.random.default_rng(0).normal(size=(200, n))
+    frozen = freeze(network)
+    assert certify(frozen).holds
+    lost = 2 * freezing.MARGIN * 3.0 * np.abs(X).sum(axis=1, keepdims=True)
+    assert np.all(np.abs(frozen.score(X).reshape(200, -1) - scores(network, X)) <= lost)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_freezing_changes_the_function_by_little(seed: int) -> None:
+    drawn = draw_network(seed, max_width=64)
+    n = drawn.network.n_features
+    X = np.random.default_rng(seed).normal(size=(100, n))
+    frozen = freeze(drawn.network)
+    size = float(np.abs(X).sum(axis=1).max() * frozen.lipschitz.max())
+    expected = scores(drawn.network, X)
+    assert np.allclose(frozen.score(X).reshape(100, -1), expected, atol=4e-3 * size), drawn.options
+
+
+def test_exact_sums_of_the_stored_numbers_respect_the_bounds() -> None:
+    for seed in range(30):
+        torch.manual_seed(seed)
+        network = LipschitzNetwork([4, 20, 20, 20, 1], lipschitz=1.7, init="bound")
+        for precision in ("float64", "float32"):
+            frozen = freeze(network, precision=precision)
+            largest = Fraction(1)
+            for step in frozen.steps:
+                if isinstance(step, Dense):
+                    columns = step.weight.T.astype(float).tolist()
+                    sums = [sum((Fraction(abs(w)) for w in c), Fraction(0)) for c in columns]
+                    largest *= max(sums)
+            assert Fraction(1.7) * (1 - Fraction(1, 10**6)) < largest <= Fraction(1.7)
+
+
+def test_the_margin_costs_little_of_lambda() -> None:
+    torch.manual_seed(0)
+    network = MonotonicNetwork(
+        [4, 20, 20, 1], monotonic_cst=[1, 1, 0, 1], lipschitz=2.0, init="bound"
+    )
+    frozen = freeze(network)
+    assert (frozen.clip, frozen.grid) == (1024, 2.0**-20)
+    for slope in certify(frozen).slopes:
+        if slope.feature != "x2":
+            assert 0 < slope.scaled.low < 2e-4 * 2.0
+            assert slope.scaled.high <= 4.0
+
+
+def test_a_large_network_gets_a_coarser_grid_rather_than_a_large_margin() -> None:
+    network = MonotonicNetwork(
+        [100, 128, 128, 128, 128, 1], monotonic_cst=np.ones(100), init="bound"
+    )
+    frozen = freeze(network)
+    assert frozen.grid is not None
+    assert 2.0**-20 < frozen.grid <= 2.0**-6
+    assert min(s.scaled.low for s in certify(frozen).slopes) < 2 * freezing.MARGIN
+
+
+def test_freezing_a_frozen_network_changes_nothing() -> None:
+    frozen = small()
+    assert freeze(frozen) is frozen
+
+
+def test_training_goes_on_unchanged_after_freezing() -> None:
+    network = LipschitzNetwork([2, 4, 1])
+    before = {k: v.clone() for k, v in network.state_dict().items()}
+    freeze(network)
+    assert network.training
+    assert all(torch.equal(v, before[k]) for k, v in network.state_dict().items())
+
+
+def test_the_frozen_network_carries_its_certificate_and_version() -> None:
+    frozen = small()
+    assert frozen.certificate is not None
+    assert frozen.certificate["holds"] is True
+    assert frozen.certificate["fingerprint"] == frozen.fingerprint
+    assert "isotone" in frozen.provenance
+
+
+def test_a_grid_that_leaves_no_slope_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"the rounding margin .* uses up"):
+        small(clip=1024.0, grid=2.0**-40)
+    with pytest.raises(ValueError, match="choose a coarser `grid`"):
+        small(precision="float32", grid=2.0**-10)
+
+
+def test_float32_with_a_coarse_grid_is_monotone_to_the_last_bit() -> None:
+    certificate = certify(small(precision="float32", clip=16.0, grid=2.0**-6))
+    assert certificate.guarantee == "computed scores are monotone to the last bit"
+
+
+def test_nan_weights_are_refused() -> None:
+    network = LipschitzNetwork([2, 4, 1])
+    nn.init.constant_(network.layers[0].weight, math.nan)
+    with pytest.raises(ValueError, match="lower the learning rate and train again"):
+        freeze(network)
+
+
+def test_a_convolution_too_large_to_unroll_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(freezing, "MAX_DENSE", 100)
+    layers = [LipschitzConv1d(1, 2, 3), nn.Flatten(), LipschitzLinear(16, 1)]
+    with pytest.raises(ValueError, match="would unroll into 160 numbers; at most 100 are frozen"):
+        freeze(LipschitzNetwork(layers, input_shape=(1, 10)))

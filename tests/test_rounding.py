@@ -1,0 +1,72 @@
+"""Upward arithmetic is never below exact arithmetic."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isotone import rounding
+
+numbers = st.floats(min_value=0, max_value=1e300)
+lists = st.lists(st.floats(min_value=0, max_value=1e300), min_size=1, max_size=30)
+
+
+def at_least(computed: float, exact: Fraction) -> bool:
+    return computed == math.inf or Fraction(float(computed)) >= exact
+
+
+@given(numbers, numbers)
+def test_operations_bound_the_exact_result(a: float, b: float) -> None:
+    x, y = Fraction(a), Fraction(b)
+    assert at_least(rounding.add(a, b), x + y)
+    assert at_least(rounding.multiply(a, b), x * y)
+    assert Fraction(float(rounding.subtract_down(a, b))) <= x - y
+    if b > 0:
+        assert at_least(rounding.divide(a, b), x / y)
+
+
+@given(lists)
+def test_total_bounds_the_exact_sum(values: list[float]) -> None:
+    assert at_least(rounding.total(values), sum(map(Fraction, values), Fraction(0)))
+
+
+@given(numbers)
+def test_root_bounds_the_exact_root(a: float) -> None:
+    assert Fraction(float(rounding.root(np.array([a]))[0])) ** 2 >= Fraction(a)
+
+
+def test_zero_stays_zero_even_times_infinity() -> None:
+    assert rounding.multiply(0.0, math.inf) == 0
+    assert rounding.add(0.0, 0.0) == 0
+    assert rounding.total([0.0, 0.0]) == 0
+    assert rounding.divide(0.0, 3.0) == 0
+
+
+def test_overflow_becomes_infinity_and_underflow_does_not_vanish() -> None:
+    assert rounding.multiply(1e200, 1e200) == math.inf
+    assert rounding.total([1.7e308, 1.7e308]) == math.inf
+    assert rounding.multiply(1e-200, 1e-200) > 0
+
+
+def test_gamma_is_infinite_where_it_means_nothing() -> None:
+    assert rounding.gamma(2**52, 2.0**-53) == math.inf
+    exact = Fraction(21, 2**53) / (1 - Fraction(21, 2**53))
+    assert at_least(rounding.gamma(21, 2.0**-53), exact)
+
+
+@given(st.integers(0, 10_000))
+def test_matrix_norms_bound_the_exact_ones(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(size=(3, 4)) * 10.0 ** rng.uniform(-20, 20, (3, 4))
+    norms = rounding.MatrixNorms.of(matrix)
+    exact = [[Fraction(abs(float(w))) for w in row] for row in matrix]
+    for row, bound, largest in zip(exact, norms.row_sum, norms.row_max, strict=True):
+        assert at_least(bound, sum(row, Fraction(0)))
+        assert Fraction(float(largest)) == max(row)
+    for column, bound in zip(zip(*exact, strict=True), norms.column_sum, strict=True):
+        assert at_least(bound, sum(column, Fraction(0)))
+    assert at_least(norms.sum, sum(map(sum, exact), Fraction(0)))

@@ -1,0 +1,112 @@
+"""Scaling: increasing, invertible, and honest about its slopes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isotone import Log, Scaling
+
+KINDS: list[Any] = ["identity", "standard", "robust", "log", Log(offset=2.0, floor=1e-3)]
+
+
+def table(n: int = 500, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).lognormal(1.0, 1.5, (n, len(KINDS)))
+
+
+def test_inverse_after_transform_is_the_identity_up_to_slip() -> None:
+    X = table()
+    scaling = Scaling.fit(X, KINDS)
+    assert np.all(np.abs(scaling.inverse(scaling.transform(X)) - X) <= scaling.slip(X))
+
+
+def test_computed_map_is_monotone_for_one_ulp_and_for_large_steps() -> None:
+    X = table(20_000)
+    scaling = Scaling.fit(X, KINDS)
+    for higher in (np.nextafter(X, np.inf), X * (1 + 1e-7), X + 1e-3, X * 2):
+        assert np.all(scaling.transform(X) <= scaling.transform(higher))
+
+
+def test_slopes_lie_between_flattest_and_steepest() -> None:
+    X = table()
+    scaling = Scaling.fit(X, KINDS)
+    step = 1e-3 * (X + 1)
+    slope = (scaling.transform(X + step) - scaling.transform(X)) / step
+    assert np.all(slope <= scaling.steepest() * (1 + 1e-3))
+    assert np.all(slope >= scaling.flattest() * (1 - 1e-3))
+
+
+def test_standard_has_mean_zero_and_spread_one_on_training_rows() -> None:
+    x = Scaling.fit(table(), "standard").transform(table())
+    assert np.allclose(x.mean(axis=0), 0)
+    assert np.allclose(x.std(axis=0), 1)
+
+
+def test_constant_column_is_only_shifted() -> None:
+    scaling = Scaling.fit(np.full((5, 2), 7.0), ["standard", "robust"])
+    assert np.array_equal(scaling.transform([[7.0, 8.0]]), [[0.0, 1.0]])
+
+
+def test_log_below_its_floor_is_flat() -> None:
+    scaling = Scaling.fit([[0.0], [3.0]], [Log(floor=0.5)])
+    assert scaling.transform([[-9.0]]) == scaling.transform([[0.5]])
+
+
+def test_the_largest_number_has_a_logarithm() -> None:
+    scaling = Scaling.fit([[1.0], [3.0]], ["log"])
+    assert np.isfinite(scaling.transform([[np.finfo(float).max]])).all()
+
+
+def test_log_without_standardizing_is_the_plain_logarithm() -> None:
+    scaling = Scaling.fit([[1.0], [3.0]], [Log(standardize=False)])
+    assert scaling.transform([[2.0]])[0, 0] == pytest.approx(np.log(2.0), abs=1e-12)
+
+
+def test_dictionary_round_trip() -> None:
+    scaling = Scaling.fit(table(), KINDS)
+    copy = Scaling.from_dict(scaling.to_dict())
+    assert copy.to_dict() == scaling.to_dict()
+    assert np.array_equal(copy.transform(table()), scaling.transform(table()))
+
+
+def test_arrays_are_read_only() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        Scaling.identity(2).center[0] = 1.0
+
+
+@pytest.mark.parametrize(
+    ("X", "kinds", "message"),
+    [
+        ([[0.0], [1.0]], "log", "column 0 has 0.0 as its smallest value"),
+        ([[0.0], [1.0]], "cubic", "'cubic' for column 0; choose 'identity'"),
+        ([[0.0], [np.nan]], "standard", "holds nan in row 1, column 0"),
+        ([[0.0, 1.0]], ["standard"], "names 1 columns but `X` has 2"),
+        ([], "standard", "at least one row"),
+        ([1.0, 2.0], "standard", "must be a table"),
+        ([[1.0]], Log(floor=-1.0), "give a positive floor"),
+    ],
+)
+def test_bad_input_is_explained(X: Any, kinds: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Scaling.fit(X, kinds)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"factor": [-1.0]}, "`factor` of column 0 is -1.0; it must be positive"),
+        ({"factor": [np.inf]}, "finite numbers"),
+        ({"log": [True], "floor": [0.0]}, "`floor` of column 0"),
+        ({"center": [0.0, 1.0]}, "arrays of one length"),
+    ],
+)
+def test_a_map_that_is_not_increasing_cannot_be_made(change: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Scaling.from_dict(Scaling.identity(1).to_dict() | change)
+
+
+def test_describe_is_a_formula() -> None:
+    scaling = Scaling.from_dict(Scaling.identity(1).to_dict() | {"log": [True], "factor": [2.0]})
+    assert scaling.describe(0) == "(log(x + 0) - 0) * 2"
