@@ -114,25 +114,34 @@ class _GroupSort(Function):
         return _move(grad, index, ctx.group_size, _engine.scatter, _engine.gather), None
 
 
+def _move(
+    grad: Tensor, index: Tensor, group_size: int, kernel: _Kernel, inverse: _Kernel
+) -> Tensor:
+    """Permute each group with `kernel`; derivatives of the result move back with `inverse`."""
+    if grad.requires_grad and torch.is_grad_enabled():
+        return _move_for_gradient(grad, index, group_size, kernel, inverse)
+    grad = grad.contiguous()
+    out = torch.empty_like(grad)
+    kernel(_rows(grad, group_size), _rows(index, group_size), _rows(out, group_size))
+    return out
+
+
 class _Move(Function):
-    """A permutation of each group by `kernel`, whose gradient is moved back by `inverse`."""
+    """`_move`, which remembers how to move back."""
 
     @staticmethod
     def forward(
         ctx: Any, grad: Tensor, index: Tensor, group_size: int, kernel: _Kernel, inverse: _Kernel
     ) -> Tensor:
-        grad = grad.contiguous()
-        out = torch.empty_like(grad)
-        kernel(_rows(grad, group_size), _rows(index, group_size), _rows(out, group_size))
         ctx.save_for_backward(index)
-        ctx.rest = group_size, inverse, kernel
-        return out
+        ctx.back = group_size, inverse, kernel
+        return _move(grad, index, group_size, kernel, inverse)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None]:
         (index,) = ctx.saved_tensors
-        return _move(grad, index, *ctx.rest), None, None, None, None
+        return _move(grad, index, *ctx.back), None, None, None, None
 
 
 _sort_for_gradient: Callable[[Tensor, int], Tensor] = _GroupSort.apply
-_move: Callable[[Tensor, Tensor, int, _Kernel, _Kernel], Tensor] = _Move.apply
+_move_for_gradient: Callable[[Tensor, Tensor, int, _Kernel, _Kernel], Tensor] = _Move.apply
