@@ -41,7 +41,7 @@ def draw_network(seed: int, max_width: int = 256, max_depth: int = 8) -> Drawn:
         "norm": rng.choice(["columns", "matrix", "rescaled-matrix"]).item(),
         "apply": rng.choice(["direct", "project"]).item(),
         "chain": rng.choice(["one", "inf"]).item(),
-        "init": rng.choice(["torch", "bound", "permutation"]).item(),
+        "init": rng.choice(["torch", "bound", "permutation", "orthogonal"]).item(),
         "lipschitz": per_feature if rng.random() < 0.5 else per_feature[0],
     }
     if rng.random() < 0.2:
@@ -65,16 +65,25 @@ def _spread_weights(network: LipschitzNetwork, rng: np.random.Generator) -> None
                 parameter[:, 0] = 0.0
 
 
+@torch.no_grad()
+def saturate(network: LipschitzNetwork) -> None:
+    """Put every column or row on its bound, so that the network is as steep as it may be."""
+    for name, parameter in network.named_parameters():
+        if name.endswith("weight"):
+            parameter.mul_(1e3)
+
+
 def small(
     monotonic_cst: tuple[int, ...] = (1, 0, -1),
     lipschitz: float = 1.0,
     seed: int = 0,
     **options: Any,
 ) -> FrozenNetwork:
-    """A frozen network with one output, for tests about what comes after freezing."""
+    """A frozen network with one output, as steep as it may be."""
     torch.manual_seed(seed)
     layers = [len(monotonic_cst), 8, 8, 1]
     network = MonotonicNetwork(layers, monotonic_cst=monotonic_cst, lipschitz=lipschitz)
+    saturate(network)
     return freeze(network, **options)
 
 

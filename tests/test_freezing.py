@@ -27,7 +27,7 @@ from isotone import (
     freezing,
 )
 from isotone.steps import Dense
-from networks import draw_network, small
+from networks import draw_network, saturate, small
 
 
 def image() -> list[nn.Module]:
@@ -96,7 +96,8 @@ def test_freezing_changes_the_function_by_little(seed: int) -> None:
 def test_exact_sums_of_the_stored_numbers_respect_the_bounds() -> None:
     for seed in range(30):
         torch.manual_seed(seed)
-        network = LipschitzNetwork([4, 20, 20, 20, 1], lipschitz=1.7, init="bound")
+        network = LipschitzNetwork([4, 20, 20, 20, 1], lipschitz=1.7)
+        saturate(network)
         for precision in ("float64", "float32"):
             frozen = freeze(network, precision=precision)
             largest = Fraction(1)
@@ -110,9 +111,8 @@ def test_exact_sums_of_the_stored_numbers_respect_the_bounds() -> None:
 
 def test_the_margin_costs_little_of_lambda() -> None:
     torch.manual_seed(0)
-    network = MonotonicNetwork(
-        [4, 20, 20, 1], monotonic_cst=[1, 1, 0, 1], lipschitz=2.0, init="bound"
-    )
+    network = MonotonicNetwork([4, 20, 20, 1], monotonic_cst=[1, 1, 0, 1], lipschitz=2.0)
+    saturate(network)
     frozen = freeze(network)
     assert (frozen.clip, frozen.grid) == (1024, 2.0**-20)
     for slope in certify(frozen).slopes:
@@ -122,9 +122,8 @@ def test_the_margin_costs_little_of_lambda() -> None:
 
 
 def test_a_large_network_gets_a_coarser_grid_rather_than_a_large_margin() -> None:
-    network = MonotonicNetwork(
-        [100, 128, 128, 128, 128, 1], monotonic_cst=np.ones(100), init="bound"
-    )
+    network = MonotonicNetwork([100, 128, 128, 128, 128, 1], monotonic_cst=np.ones(100))
+    saturate(network)
     frozen = freeze(network)
     assert frozen.grid is not None
     assert 2.0**-20 < frozen.grid <= 2.0**-6

@@ -106,7 +106,7 @@ def test_probabilities_of_several_classes_sum_to_one() -> None:
 
 
 def test_values_have_no_probability() -> None:
-    with pytest.raises(ValueError, match="needs outputs='logits'"):
+    with pytest.raises(ValueError, match="need outputs='logits'"):
         small().probability(rows(1))
 
 

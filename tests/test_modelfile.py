@@ -153,6 +153,10 @@ def test_nan_and_infinity_are_refused(path: Path, value: float) -> None:
         ("unknown", 1, "does not describe a network"),
         ("scaling", {}, "lacks 'log'"),
         ("classes", ["only one"], "class names"),
+        ("classes", ["twice", "twice"], "repeated names"),
+        ("certificate", "trust me", "must be a dictionary"),
+        ("provenance", [1], "must be a dictionary"),
+        ("clip", "far", "does not describe a network"),
     ],
 )
 def test_content_that_is_no_network_is_refused(

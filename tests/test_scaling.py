@@ -108,5 +108,7 @@ def test_a_map_that_is_not_increasing_cannot_be_made(change: Any, message: str) 
 
 
 def test_describe_is_a_formula() -> None:
-    scaling = Scaling.from_dict(Scaling.identity(1).to_dict() | {"log": [True], "factor": [2.0]})
-    assert scaling.describe(0) == "(log(x + 0) - 0) * 2"
+    assert Scaling.identity(1).describe(0) == "x"
+    change = {"log": [True], "factor": [2.0], "offset": [-0.5], "center": [-3.0]}
+    scaling = Scaling.from_dict(Scaling.identity(1).to_dict() | change)
+    assert scaling.describe(0) == "(log(max(x - 0.5, 1)) + 3) * 2"

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from isotone import bounds
 from isotone.elementary import Floats
 from isotone.frozen import FrozenNetwork
-from isotone.rounding import add, divide, multiply, subtract_down
+from isotone.rounding import add, digits_up, divide, multiply, subtract_down
 
 _INWARD = 1.0 - 2.0**-30  # distances are shortened by this, far more than they can be rounded
 
@@ -107,11 +107,13 @@ class Certificate:
         if not self.holds:
             return "nothing: a declared constraint does not hold"
         if not self.verdicts:
-            return f"no direction is declared; computed scores err by at most {error:.3g}"
+            return f"no direction is declared; computed scores err by at most {digits_up(error)}"
+        what = "differences of logits" if self.of_classes else "scores"
         if self.grid is None:
-            return f"computed scores are monotone up to {2 * error:.3g}"
-        what = "differences of logits, and probabilities," if self.of_classes else "scores"
-        return f"computed {what} are monotone to the last bit"
+            drop = (4 if self.of_classes else 2) * error
+            return f"computed {what} are monotone up to {digits_up(drop)}"
+        also = ", and so are probabilities" if self.outputs == "logits" else ""
+        return f"computed {what} are monotone to the last bit{also}"
 
     @property
     def of_classes(self) -> bool:
@@ -282,7 +284,7 @@ def _raw_interval(low: float, high: float, flat: float, steep: float) -> Interva
     steep = math.nextafter(steep, math.inf)
     top = float(multiply(high, steep)) if high > 0 else -_down(-high, flat)
     bottom = -float(multiply(-low, steep)) if low < 0 else _down(low, flat)
-    return Interval(bottom, top)
+    return Interval(bottom + 0.0, top + 0.0)  # + 0.0 turns -0.0 into 0.0
 
 
 def _down(a: float, b: float) -> float:

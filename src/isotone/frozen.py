@@ -91,8 +91,14 @@ class FrozenNetwork:
                 raise ValueError(
                     f"`{name}={getattr(self, name)!r}` is unknown; choose from {choices}"
                 )
-        if len(set(self.features)) != len(self.features):
-            raise ValueError(f"`features` has repeated names; they must differ: {self.features}")
+        for name in ("features", "classes"):
+            names = getattr(self, name) or ()
+            if len(set(names)) != len(names):
+                raise ValueError(f"`{name}` has repeated names; they must differ: {names}")
+        for name in ("provenance", "certificate"):
+            value = getattr(self, name)
+            if not isinstance(value, Mapping | None):
+                raise ValueError(f"`{name}` is {value!r}; it must be a dictionary")
 
     def _check_shapes(self) -> None:
         n, m = self.n_features, width_after(self.steps, self.n_features)
@@ -185,16 +191,19 @@ class FrozenNetwork:
         return scores[:, 0] if self.n_outputs == 1 else scores
 
     def probability(self, X: Any) -> Floats:
-        """Probability of the second class for one logit (n_rows,), of every class for several.
+        """Probability of the second class for one logit (n_rows,), of every class for several."""
+        return self.to_probability(self.score(X))
 
-        Logistic or softmax function of the computed logits, from monotone operations only: where
-        the differences of logits are monotone to the last bit, the computed probabilities are.
+    def to_probability(self, score: Reals) -> Floats:
+        """Logistic or softmax function of computed logits, from monotone operations only.
+
+        Where differences of logits are monotone to the last bit, computed probabilities are.
         """
         if self.outputs != "logits":
             raise ValueError(
-                "`probability` needs outputs='logits'; this network gives values: use score"
+                "probabilities need outputs='logits'; this network gives values: use `score`"
             )
-        z = self.score(X).astype(np.float64)
+        z = score.astype(np.float64)
         if z.ndim == 1:
             return 1.0 / (1.0 + monotone_exp(-z))
         probabilities = np.empty_like(z)
@@ -290,6 +299,7 @@ def _build(content: dict[str, Any], arrays: Arrays) -> FrozenNetwork:
         "lipschitz": np.array(content["lipschitz"], dtype=np.float64),
         "monotonic_cst": np.array(content["monotonic_cst"]),
         "classes": None if classes is None else tuple(str(name) for name in classes),
+        "clip": float(content["clip"]),
     }
     if arrays:
         raise ValueError(f"no step uses the array {min(arrays)!r}")

@@ -10,14 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
+
+from isotone.atomic import replacing
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -38,7 +38,8 @@ def write(path: str | Path, content: dict[str, Any], arrays: Arrays) -> None:
         {name: np.ascontiguousarray(array) for name, array in arrays.items()},
         metadata={"isotone": text},
     )
-    _write_atomically(Path(path), data)
+    with replacing(Path(path)) as temporary:
+        temporary.write_bytes(data)
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
@@ -152,18 +153,3 @@ def _parse(text: str | bytes, path: Path) -> Any:
 
 def _error(path: str | Path, what: str, advice: str) -> ValueError:
     return ValueError(f"model file {str(path)!r} {what}; {advice}")
-
-
-def _write_atomically(path: Path, data: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink()
-        raise

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,6 +66,16 @@ def root(values: Floats) -> Floats:
         return np.where(values == 0, 0.0, _up(np.sqrt(values)))
 
 
+def digits_up(number: float, digits: int = 4) -> str:
+    """A number as text with a few digits, rounded up: what is printed is still a bound."""
+    return _digits(number, digits, ROUND_CEILING)
+
+
+def digits_down(number: float, digits: int = 4) -> str:
+    """A number as text with a few digits, rounded down."""
+    return _digits(number, digits, ROUND_FLOOR)
+
+
 def gamma(n: int, unit: float) -> float:
     r"""Upper bound of :math:`\gamma_n = n u / (1 - n u)`, infinite from n u = 1/2 on.
 
@@ -98,6 +109,11 @@ class MatrixNorms:
             sum=total(row_sum),
             max=float(size.max()),
         )
+
+
+def _digits(number: float, digits: int, rounding: str) -> str:
+    decimal = Context(prec=digits, rounding=rounding).create_decimal_from_float(number)
+    return f"{float(decimal) + 0.0:.{digits}g}"  # + 0.0, or else -0.0 would show its sign
 
 
 def _up(x: Floats) -> Floats:

@@ -151,8 +151,16 @@ class Scaling:
 
     def describe(self, column: int) -> str:
         """The map of one column as a formula."""
-        v = f"log(x + {self.offset[column]:.6g})" if self.log[column] else "x"
-        return f"({v} - {self.center[column]:.6g}) * {self.factor[column]:.6g}"
+        center, factor = self.center[column], self.factor[column]
+        x = "x" if not self.log[column] else self._describe_log(column)
+        if center:
+            x = f"({x} {'-' if center > 0 else '+'} {abs(center):.6g})"
+        return x if factor == 1 else f"{x} * {factor:.6g}"
+
+    def _describe_log(self, column: int) -> str:
+        offset = self.offset[column]
+        x = f"x {'-' if offset < 0 else '+'} {abs(offset):.6g}" if offset else "x"
+        return f"log(max({x}, {self.floor[column]:.6g}))"
 
     def to_dict(self) -> dict[str, list[Any]]:
         return {field.name: getattr(self, field.name).tolist() for field in fields(self)}

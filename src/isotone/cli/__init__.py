@@ -1,0 +1,52 @@
+"""The command line. Every command is one function in a file of its own; this file lists them.
+
+A command parses, calls the library and prints; no command here loads torch on import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+import isotone
+from isotone.cli.certify import certify
+from isotone.cli.score import score
+from isotone.cli.show import show
+from isotone.cli.terminal import errors, printable
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+for command in (certify, score, show):
+    app.command()(command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"isotone {isotone.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _isotone(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """Neural networks that are provably monotonic and provably robust."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command; exit code 2 with one line on stderr if the library refuses."""
+    try:
+        app(arguments)
+    except (ValueError, OSError, ImportError) as error:
+        errors.print("error: ", style="bold red", end="")
+        errors.print(printable(_message(error)), soft_wrap=True)
+        raise SystemExit(2) from error
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{str(error.filename)!r}: {error.strerror}; check the path"
+    return str(error)

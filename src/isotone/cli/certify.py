@@ -1,0 +1,141 @@
+"""`isotone certify`: recompute from the stored numbers what a model guarantees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+import isotone
+from isotone.certificate import Certificate, Verdict
+from isotone.cli import terminal
+from isotone.cli.terminal import errors, output, printable, within
+from isotone.rounding import digits_up
+
+_YES, _NO = Text("yes", style="green"), Text("NO", style="bold red")
+
+
+def certify(
+    model: Annotated[Path, typer.Argument(help="An .isotone file.")],
+    json: Annotated[bool, typer.Option("--json", help="Print only JSON.")] = False,
+) -> None:
+    """Prove from the stored numbers what a model guarantees.
+
+    Exit code 0 if every declared constraint holds, 1 if one does not, 2 if the file is unreadable.
+    """
+    certificate = isotone.certify(isotone.load(model))
+    if json:
+        typer.echo(certificate.to_json())
+    else:
+        _print(certificate, model)
+    for note in _contradictions(certificate):
+        errors.print("warning: ", style="bold yellow", end="")
+        errors.print(printable(note), soft_wrap=True)
+    raise typer.Exit(0 if certificate.holds else 1)
+
+
+def _contradictions(certificate: Certificate) -> Iterator[str]:
+    """Where the certificate that the file carries differs from what was found."""
+    stored = certificate.frozen.certificate
+    if stored is None:
+        return
+    if stored.get("fingerprint") != certificate.fingerprint:
+        yield (
+            "the certificate that the file carries is about another network, with fingerprint "
+            f"{stored.get('fingerprint')}; only what was recomputed here counts"
+        )
+    if stored.get("holds") and not certificate.holds:
+        yield "the file claims that its constraints hold, but its numbers do not; do not use it"
+
+
+def _print(certificate: Certificate, model: Path) -> None:
+    verdict = ("HOLDS", "bold green") if certificate.holds else ("FAILS", "bold red")
+    output.print(Text.assemble(verdict, "  ", printable(model)), soft_wrap=True)
+    output.print()
+    output.print(
+        terminal.facts(
+            guaranteed=certificate.guarantee,
+            Lipschitz=_describe_constant(certificate),
+            rounding=_describe_rounding(certificate),
+            arithmetic=terminal.describe_arithmetic(certificate.frozen),
+            fingerprint=certificate.fingerprint,
+        )
+    )
+    for k in range(len(certificate.constants)):
+        _print_features(certificate, k)
+    output.print()
+    output.print(_layer_table(certificate))
+    output.print()
+    output.print(_describe_limits(certificate), style="dim")
+
+
+def _describe_constant(certificate: Certificate) -> str:
+    bound = digits_up(max(certificate.constants))
+    norm = f"{certificate.metric}-norm".replace("inf", "∞")
+    if certificate.lipschitz_holds:
+        return f"λ is kept in the {norm}; at most {bound} of it is used"
+    return f"λ is NOT kept in the {norm}: the bound found is {bound} λ"
+
+
+def _describe_rounding(certificate: Certificate) -> str:
+    error = max(certificate.rounding_errors)
+    if math.isinf(error):
+        return "no bound was found of how far a computed score is off"
+    return f"a computed score is off by at most E = {digits_up(error)}"
+
+
+def _describe_limits(certificate: Certificate) -> str:
+    return (
+        "Not guaranteed: that scores are accurate, on these or other data. A direction is about "
+        "one feature that changes while all others stay the same. A feature whose scaled value "
+        f"is beyond ±{certificate.clip:g} is taken as ±{certificate.clip:g}."
+    )
+
+
+def _print_features(certificate: Certificate, k: int) -> None:
+    output.print()
+    if len(certificate.constants) > 1:
+        about = "; directions are those of its probability" if certificate.of_classes else ""
+        name = terminal.output_names(certificate.frozen)[k]
+        output.print(printable(f"output {name}{about}"), style="bold")
+    output.print(_feature_table(certificate, k))
+
+
+def _feature_table(certificate: Certificate, k: int) -> Table:
+    """Slopes of output `k` along every feature, and whether its directions hold."""
+    heads = "feature", "declared", "λ", "slope, scaled", "slope, raw", "real", "computed"
+    table = terminal.columns(*heads)
+    verdicts = {v.feature: v for v in certificate.verdicts if v.output == k}
+    slopes = [slope for slope in certificate.slopes if slope.output == k]
+    for slope, lipschitz in zip(slopes, certificate.lipschitz, strict=True):
+        declared, real, computed = _judgement(verdicts.get(slope.feature))
+        table.add_row(
+            printable(slope.feature),
+            declared,
+            f"{lipschitz:.4g}",
+            printable(within(slope.scaled)),
+            printable(within(slope.raw)),
+            real,
+            computed,
+        )
+    return table
+
+
+def _judgement(verdict: Verdict | None) -> tuple[str, Text, Text]:
+    """The declared direction, whether it holds for real numbers, and whether as computed."""
+    if verdict is None:
+        return terminal.DIRECTIONS[0], Text("–"), Text("–")
+    computed = Text("to 2E") if verdict.computed is None else _YES if verdict.computed else _NO
+    return terminal.DIRECTIONS[verdict.direction], _YES if verdict.real else _NO, computed
+
+
+def _layer_table(certificate: Certificate) -> Table:
+    table = terminal.columns("step", "bound, 1-norm", "bound, ∞-norm")
+    for layer in certificate.layers:
+        table.add_row(printable(layer.name), digits_up(layer.one), digits_up(layer.inf))
+    return table

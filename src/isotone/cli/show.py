@@ -1,0 +1,72 @@
+"""`isotone show`: what a model is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+import isotone
+from isotone.cli.terminal import (
+    DIRECTIONS,
+    columns,
+    describe_arithmetic,
+    facts,
+    output,
+    output_names,
+    printable,
+)
+from isotone.frozen import FrozenNetwork
+
+
+def show(model: Annotated[Path, typer.Argument(help="An .isotone file.")]) -> None:
+    """Show what a model is: shape, arithmetic, features, classes and provenance."""
+    frozen = isotone.load(model)
+    output.print(printable(model), style="bold", soft_wrap=True)
+    output.print()
+    output.print(
+        facts(
+            shape=f"{'-'.join(str(n) for n in frozen.widths)}, {frozen.n_parameters:,} parameters",
+            outputs=_describe_outputs(frozen),
+            arithmetic=describe_arithmetic(frozen),
+            metric=f"{frozen.metric}-norm".replace("inf", "∞"),
+            fingerprint=frozen.fingerprint,
+        )
+    )
+    output.print()
+    output.print(_feature_table(frozen))
+    if frozen.provenance:
+        output.print()
+        output.print("provenance", style="bold")
+        output.print(facts(**{name: _text(value) for name, value in frozen.provenance.items()}))
+
+
+def _describe_outputs(frozen: FrozenNetwork) -> str:
+    kind = frozen.outputs if frozen.n_outputs > 1 else frozen.outputs.rstrip("s")
+    classes = f"; classes {', '.join(frozen.classes)}" if frozen.classes else ""
+    return f"{frozen.n_outputs} {kind}{classes}"
+
+
+def _feature_table(frozen: FrozenNetwork) -> Table:
+    table = columns("feature", "declared", "λ", "scaled input")
+    for i, feature in enumerate(frozen.features):
+        declared = printable(_describe_directions(frozen, i))
+        lipschitz = f"{frozen.lipschitz[i]:.4g}"
+        table.add_row(printable(feature), declared, lipschitz, frozen.scaling.describe(i))
+    return table
+
+
+def _describe_directions(frozen: FrozenNetwork, feature: int) -> str:
+    """The direction along a feature, with the outputs it is declared for if there are several."""
+    signs = [int(sign) for sign in frozen.monotonic_cst[:, feature]]
+    if len(signs) == 1 or not any(signs):
+        return DIRECTIONS[signs[0]]
+    names = output_names(frozen)
+    return ", ".join(f"{n} {DIRECTIONS[s]}" for n, s in zip(names, signs, strict=True) if s)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

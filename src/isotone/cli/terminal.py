@@ -1,0 +1,59 @@
+"""The terminal: where commands print to, and how names, numbers and tables look there."""
+
+from __future__ import annotations
+
+import math
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from isotone.certificate import Interval
+from isotone.frozen import FrozenNetwork
+from isotone.rounding import digits_down, digits_up
+
+output = Console(highlight=False)
+errors = Console(stderr=True, highlight=False)
+
+DIRECTIONS = {1: "rises", 0: "free", -1: "falls"}
+
+
+def printable(text: object) -> Text:
+    """Text from a file, taken literally: no markup, nothing that could steer the terminal."""
+    return Text("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text)))
+
+
+def within(interval: Interval) -> str:
+    """A few digits, rounded outward."""
+    return f"[{digits_down(interval.low, 3)}, {digits_up(interval.high, 3)}]"
+
+
+def columns(*headers: str) -> Table:
+    """An empty table with these headers; long names are folded, never cut."""
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False)
+    for header in headers:
+        table.add_column(header, overflow="fold")
+    return table
+
+
+def facts(**entries: object) -> Table:
+    """Names and values, one pair in a row."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in entries.items():
+        table.add_row(printable(name), printable(value))
+    return table
+
+
+def output_names(frozen: FrozenNetwork) -> list[str]:
+    """What to call the outputs: by class if each is one, or else by number."""
+    if frozen.classes is not None and len(frozen.classes) == frozen.n_outputs:
+        return list(frozen.classes)
+    return [str(k) for k in range(frozen.n_outputs)]
+
+
+def describe_arithmetic(frozen: FrozenNetwork) -> str:
+    grid = "not rounded" if frozen.grid is None else f"rounded to 2^{math.log2(frozen.grid):.0f}"
+    return f"{frozen.precision}; scaled inputs are cut off at ±{frozen.clip:g} and {grid}"
