@@ -1,57 +1,90 @@
 """How the weights of a network begin.
 
-The paper says that common schemes are not optimal for weight-normed networks. PyTorch's default
-leaves columns far below the bound, so every layer loses slope and a deep network begins flat.
+The paper says that common schemes are not optimal for weight-normed networks, and
+`bench/initialization.py` agrees. Three things go wrong with PyTorch's default:
+
+- its columns are below the bound, so every layer loses slope and a deep network begins flat;
+- its biases ignore that units of a normed network are small: where biases differ by more than the
+  units, no two units ever change places, and the network begins, and often stays, linear;
+- a vector of a single entry, such as each column of a last layer with one output, has no gradient
+  at its bound, where only its sign counts: it must begin inside.
+
+All choices but "torch" cure the three; they differ in how columns point.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
 from isotone.layers import BoundedLayer
 
-Init = Literal["torch", "bound", "permutation"]
+Init = Literal["orthogonal", "permutation", "bound", "torch"]
 
-_NOISE = 0.2  # share of the bound that random entries have beside the permutation
+_NOISE = 0.5  # share of the bound that random entries have beside the permutation
+_TINY = 1e-30
 
 
 @torch.no_grad()
 def initialize(layers: nn.Module, init: Init) -> None:
-    """Set the weights of all bounded layers.
+    """Set the weights and biases of all bounded layers.
 
-    - "torch": PyTorch's default, uniform within 1/√n.
-    - "bound": the same, then every column (or row) is scaled onto its bound exactly.
+    - "orthogonal": orthogonal columns (or rows), scaled onto their bound. The default.
     - "permutation": every column has one large entry, so that the layer nearly permutes its units
       and gradients keep their norm through the depth; the rest of the bound is random.
+    - "bound": random columns, scaled onto their bound.
+    - "torch": PyTorch's default for weights and biases.
     """
-    if init not in ("torch", "bound", "permutation"):
-        raise ValueError(f"`init={init!r}` is unknown; choose 'torch', 'bound' or 'permutation'")
+    if init not in get_args(Init):
+        raise ValueError(f"`init={init!r}` is unknown; choose from {get_args(Init)}")
+    unit = 1.0  # scaled features are of order one
     for layer in layers.modules():
         if isinstance(layer, BoundedLayer):
             layer.reset_parameters()
-            if init == "permutation":
-                layer.weight.copy_(_near_permutation(layer))
             if init != "torch":
-                layer.weight.copy_(_onto_bound(layer, layer.weight))
+                layer.weight.copy_(_onto_bound(layer, _directions(layer, init)))
+                unit = _set_bias(layer, unit)
+
+
+def _directions(layer: BoundedLayer, init: Init) -> Tensor:
+    weight = layer.weight
+    if init == "orthogonal":
+        return nn.init.orthogonal_(torch.empty_like(weight))
+    if init == "permutation":
+        permutation = _normalize(layer, _signed_permutation(weight))
+        return (1.0 - _NOISE) * permutation + _NOISE * _normalize(layer, weight)
+    return weight
 
 
 def _onto_bound(layer: BoundedLayer, weight: Tensor) -> Tensor:
-    """Every constrained vector at its bound; the rescaled norm multiplies by the bound later."""
+    """Every constrained vector at its bound, or anywhere inside if it has a single entry."""
+    # the rescaled norm multiplies by the bound later
     bound = 1.0 if layer.constraint.norm == "rescaled-matrix" else layer.constraint.bound
-    return weight * (bound / layer.sizes()(weight).clamp(min=1e-30))
+    vectors = layer.sizes()(weight)
+    if vectors.numel() == weight.numel():
+        return torch.empty_like(weight).uniform_(-bound, bound)
+    return bound * _normalize(layer, weight)
 
 
-def _near_permutation(layer: BoundedLayer) -> Tensor:
-    """One entry of ±1 per column (row in the ∞ chain), and noise of a given share."""
-    sizes = layer.sizes()
-    weight = layer.weight
-    noise = weight / sizes(weight).clamp(min=1e-30)
-    matrix = torch.zeros_like(weight).flatten(1)
-    n_out, n_in = matrix.shape
+def _normalize(layer: BoundedLayer, weight: Tensor) -> Tensor:
+    return weight / layer.sizes()(weight).clamp(min=_TINY)
+
+
+def _signed_permutation(weight: Tensor) -> Tensor:
+    """Entries ±1 such that every row and every column has one, or more on the longer side."""
+    n_out, n_in = weight.flatten(1).shape
     longer = torch.arange(max(n_out, n_in))
-    matrix[torch.randperm(n_out)[longer % n_out], torch.randperm(n_in)[longer % n_in]] = 1.0
-    main = matrix.reshape(weight.shape) / sizes(matrix.reshape(weight.shape)).clamp(min=1e-30)
-    return (1.0 - _NOISE) * main + _NOISE * noise
+    matrix = weight.new_zeros(n_out, n_in)
+    signs = torch.randint(2, (len(longer),)).to(weight) * 2 - 1
+    matrix[torch.randperm(n_out)[longer % n_out], torch.randperm(n_in)[longer % n_in]] = signs
+    return matrix.reshape(weight.shape)
+
+
+def _set_bias(layer: BoundedLayer, unit: float) -> float:
+    """Biases of the size of what they are added to; returns the size of the units after it."""
+    reach = unit * layer.normalized().flatten(1).abs().sum(dim=1)
+    if layer.bias is not None:
+        layer.bias.copy_(torch.empty_like(layer.bias).uniform_(-1, 1) * reach)
+    return float(reach.mean())

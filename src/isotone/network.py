@@ -97,7 +97,7 @@ class LipschitzNetwork(nn.Module):
         norm: Norm = "columns",
         apply: Apply = "direct",
         group_size: int | None = None,
-        init: Init = "permutation",
+        init: Init = "orthogonal",
         outputs: Outputs = "values",
         input_shape: tuple[int, ...] | None = None,
     ) -> None:
