@@ -1,0 +1,172 @@
+"""Is the computed score monotone? A hundred million comparisons of a row with a raised one.
+
+Question: does raising a constrained feature ever move the computed score the wrong way?
+Data: trained networks, and adversarial ones whose slope -λ cancels the residual.
+Claim: never by default (float64, snapped inputs); without snapping, and in float32, it does.
+Run time: about three minutes; `--comparisons 1e6` takes seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from isotone import FrozenNetwork, MonotonicNetwork, Scaling, freeze
+from isotone.layers import BoundedLayer
+
+BATCH = 100_000
+DIRECTIONS = [1, 1, 0, -1]
+Raise = Callable[[Any, FrozenNetwork, np.random.Generator], Any]
+
+
+@dataclass
+class Count:
+    """How many comparisons went wrong, and by how much at most."""
+
+    comparisons: int = 0
+    violations: int = 0
+    worst: float = 0.0
+
+    def add(self, drop: Any) -> None:
+        self.comparisons += len(drop)
+        self.violations += int(np.sum(drop > 0))
+        self.worst = max(self.worst, float(drop.max()))
+
+
+def adversarial(widths: list[int], seed: int, group_size: int | None = None) -> MonotonicNetwork:
+    """g = -λ Σ sᵢ xᵢ + const in exact arithmetic: f does not depend on constrained features."""
+    torch.manual_seed(seed)
+    network = MonotonicNetwork(
+        widths, monotonic_cst=DIRECTIONS, lipschitz=2.0, group_size=group_size, init="torch"
+    )
+    layers = [m for m in network.modules() if isinstance(m, BoundedLayer)]
+    with torch.no_grad():
+        for layer in layers:
+            layer.weight.abs_().mul_(1e3)  # beyond the bound: normalizing puts it there
+        layers[0].weight.mul_(torch.tensor(DIRECTIONS))
+        layers[-1].weight.neg_()
+    return network
+
+
+def trained(seed: int, steps: int = 400) -> MonotonicNetwork:
+    """The paper's network, trained on two overlapping classes."""
+    torch.manual_seed(seed)
+    x = torch.randn(4096, 4)
+    y = (x @ torch.tensor([1.0, 0.7, 0.0, -1.0]) + torch.sin(3 * x[:, 2]) > 0.3).float()
+    network = MonotonicNetwork([4, 20, 20, 1], monotonic_cst=DIRECTIONS, lipschitz=2.0)
+    optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
+    for _ in range(steps):
+        rows = torch.randint(len(x), (256,))
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(
+            network(x[rows])[:, 0], y[rows]
+        )
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+    return network
+
+
+def networks() -> Iterator[tuple[str, MonotonicNetwork, Scaling | None]]:
+    X = np.random.default_rng(0).lognormal(1, 2, (1000, 4))
+    mixed = Scaling.fit(X, ["log", "standard", "robust", "log"])
+    yield "trained", trained(0), None
+    yield "trained, log scaling", trained(1), mixed
+    yield "adversarial, full sort", adversarial([4, 20, 20, 1], 0), None
+    yield "adversarial, pairs, deep", adversarial([4, 16, 16, 16, 16, 1], 1, 2), None
+    yield "adversarial, log scaling", adversarial([4, 20, 20, 1], 2), mixed
+
+
+def by_ulp(x: Any, frozen: FrozenNetwork, rng: np.random.Generator) -> Any:
+    return np.nextafter(x, np.inf)
+
+
+def by(step: float) -> Raise:
+    return lambda x, frozen, rng: np.maximum(x + step, np.nextafter(x, np.inf))
+
+
+def by_random(x: Any, frozen: FrozenNetwork, rng: np.random.Generator) -> Any:
+    return x + 10.0 ** rng.uniform(-12, 1, x.shape)
+
+
+RAISES: dict[str, Raise] = {
+    "1 ulp": by_ulp,
+    "1e-9": by(1e-9),
+    "1e-7": by(1e-7),
+    "1e-6": by(1e-6),
+    "1e-4": by(1e-4),
+    "random": by_random,
+}
+
+
+def base_rows(frozen: FrozenNetwork, rng: np.random.Generator, n: int) -> Any:
+    """Raw rows: ordinary ones, ones near the clip, and ones on the edges of cells."""
+    width = rng.choice([1.0, 30.0, 900.0], (n, 1), p=[0.6, 0.3, 0.1])
+    x = np.clip(rng.normal(size=(n, frozen.n_features)) * width, -1000, 1000)
+    grid = 2.0**-20 if frozen.grid is None else frozen.grid
+    on_edge = np.rint(x / grid) * grid + grid / 2
+    x = np.where(rng.random((n, 1)) < 0.5, x, np.nextafter(on_edge, -np.inf))
+    # a logarithm takes e^1000 for infinity: keep its exponent within reach
+    x = np.where(frozen.scaling.log, np.clip(x, -200, 200), x)
+    return frozen.scaling.inverse(x)
+
+
+def compare(frozen: FrozenNetwork, n: int, seed: int) -> dict[str, Count]:
+    """Raise one constrained feature in each of `n` rows, in every way of `RAISES`."""
+    rng = np.random.default_rng(seed)
+    counts = {name: Count() for name in RAISES}
+    constrained = np.flatnonzero(frozen.monotonic_cst[0])
+    for start in range(0, n, BATCH):
+        X = base_rows(frozen, rng, min(BATCH, n - start))
+        rows, column = np.arange(len(X)), rng.choice(constrained, len(X))
+        sign = frozen.monotonic_cst[0, column]
+        score = frozen.score(X)
+        for name, raised in RAISES.items():
+            higher = X.copy()
+            higher[rows, column] = raised(X[rows, column], frozen, rng)
+            counts[name].add(sign * (score.astype(float) - frozen.score(higher)))
+    return counts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--comparisons", type=float, default=1e8, help="default 1e8")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    table = Table("network", "arithmetic", "step", "comparisons", "wrong", "largest drop")
+    total, start = Count(), time.perf_counter()
+    for name, network, scaling in track(list(networks()), "comparing"):
+        n = int(np.ceil(options.comparisons / 5 / len(RAISES)))
+        variants: list[tuple[str, FrozenNetwork, int]] = [
+            ("float64, snapped (default)", freeze(network, scaling=scaling), n),
+            ("float64, not snapped", freeze(network, scaling=scaling, grid=None), n // 20),
+            ("float32", freeze(network, scaling=scaling, precision="float32"), n // 20),
+        ]
+        for label, frozen, rows in variants:
+            for step, count in compare(frozen, max(rows, 1), options.seed).items():
+                share = f"{100 * count.violations / count.comparisons:.3g} %"
+                wrong = share if count.violations else "0"
+                drop = f"{count.worst:.2g}" if count.violations else "–"
+                table.add_row(name, label, step, f"{count.comparisons:,}", wrong, drop)
+                if frozen.grid is not None:
+                    total.comparisons += count.comparisons
+                    total.violations += count.violations
+    console = Console(width=110)
+    console.print(table)
+    console.print(
+        f"default: {total.violations} of {total.comparisons:,} comparisons went the wrong way "
+        f"({time.perf_counter() - start:.0f} s)"
+    )
+    raise SystemExit(1 if total.violations else 0)
+
+
+if __name__ == "__main__":
+    main()

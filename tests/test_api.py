@@ -1,0 +1,119 @@
+"""The shape of the package: names, direction of imports, a half that never loads torch."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import isotone
+from networks import small
+
+PACKAGE = Path(isotone.__file__).parent
+
+# A module imports only from modules to its left.
+NUMPY_HALF = [
+    *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps", "frozen"),
+    *("bounds", "certificate", "rootfile", "table"),
+]
+TORCH_HALF = ["sorting", "norms", "layers", "initialization", "network", "freezing"]
+ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]
+
+
+def imports(path: Path) -> set[str]:
+    """The modules of the package that a file imports, anywhere in it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "isotone":
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("isotone."):
+            found.add(str(node.module).split(".")[1])
+    return found
+
+
+def files() -> list[Path]:
+    return [
+        p for p in sorted(PACKAGE.rglob("*.py")) if p.name != "__init__.py" or p.parent != PACKAGE
+    ]
+
+
+def module_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_point_one_way(path: Path) -> None:
+    module = module_of(path)
+    allowed = set(ORDER[: ORDER.index(module)]) | ({"cli"} if module == "cli" else set())
+    assert imports(path) <= allowed
+
+
+def test_every_module_has_its_place() -> None:
+    assert {module_of(path) for path in files()} | {"_engine"} == set(ORDER)
+
+
+def test_the_numpy_half_does_not_mention_torch() -> None:
+    for path in files():
+        if module_of(path) not in TORCH_HALF:
+            names = {
+                (node.module or "").split(".")[0]
+                for node in ast.walk(ast.parse(path.read_text()))
+                if isinstance(node, ast.ImportFrom)
+            } | {
+                alias.name.split(".")[0]
+                for node in ast.walk(ast.parse(path.read_text()))
+                if isinstance(node, ast.Import)
+                for alias in node.names
+            }
+            assert "torch" not in names, path
+
+
+def run_without_torch(code: str) -> str:
+    hide = "import sys; sys.modules['torch'] = sys.modules['sklearn'] = None\n"
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", hide + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def test_loading_certifying_and_scoring_need_no_torch(tmp_path: Path) -> None:
+    frozen = small()
+    frozen.save(tmp_path / "model.isotone")
+    output = run_without_torch(
+        f"""
+        import isotone, isotone.cli
+        frozen = isotone.load({str(tmp_path / "model.isotone")!r})
+        print(isotone.certify(frozen).holds, frozen.score([[0.5, -1.0, 2.0]])[0].hex())
+        """
+    )
+    assert output.split() == ["True", float(frozen.score([[0.5, -1.0, 2.0]])[0]).hex()]
+
+
+def test_a_training_name_without_torch_says_what_to_install() -> None:
+    output = run_without_torch(
+        """
+        import isotone
+        try:
+            isotone.MonotonicNetwork
+        except ImportError as error:
+            print(error)
+        """
+    )
+    assert "pip install 'isotone[train]'" in output
+
+
+def test_every_public_name_resolves() -> None:
+    assert set(isotone.__all__) == set(isotone._HOME)
+    for name in isotone.__all__:
+        assert getattr(isotone, name).__name__ == name
+        assert name in dir(isotone)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        isotone.nothing  # noqa: B018
