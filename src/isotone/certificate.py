@@ -46,13 +46,20 @@ class Slope:
 class Verdict:
     """Whether a declared direction holds: for the real-number function, and as computed.
 
-    `computed` is None if the network makes no promise about computed scores (`grid` is None);
-    they are then monotone up to twice the rounding error.
+    Parameters
+    ----------
+    slope : the least slope in the declared direction, of the score or of a difference of logits,
+        in scaled units; at least 0 is needed for `real`
+    margin : the least slope that is needed for `computed`, 2E / q
+    computed : None if nothing is promised about computed scores (`grid` is None); they are then
+        monotone up to twice the rounding error
     """
 
     output: int
     feature: str
     direction: int
+    slope: float
+    margin: float | None
     real: bool
     computed: bool | None
 
@@ -294,53 +301,51 @@ def _down(a: float, b: float) -> float:
 
 def _verdicts(frozen: FrozenNetwork, slope_bounds: Floats, errors: Floats) -> tuple[Verdict, ...]:
     softmax = frozen.outputs == "logits" and frozen.n_outputs > 1
-    judge = _judge_probability if softmax else _judge_score
+    least_slope = _slope_of_probability if softmax else _slope_of_score
     verdicts = []
     for j, i in np.argwhere(frozen.monotonic_cst != 0):
-        real, computed = judge(frozen, slope_bounds, errors, j, i)
-        promise = computed if frozen.grid is not None else None
-        direction = int(frozen.monotonic_cst[j, i])
-        verdicts.append(Verdict(int(j), frozen.features[i], direction, real, promise))
+        slope, error = least_slope(frozen, slope_bounds, errors, j, i)
+        margin = None if frozen.grid is None else float(divide(multiply(2.0, error), frozen.grid))
+        verdicts.append(
+            Verdict(
+                output=int(j),
+                feature=frozen.features[i],
+                direction=int(frozen.monotonic_cst[j, i]),
+                slope=slope,
+                margin=margin,
+                real=slope >= 0,
+                computed=None if margin is None else slope >= margin and math.isfinite(margin),
+            )
+        )
     return tuple(verdicts)
 
 
-def _judge_score(
+def _slope_of_score(
     frozen: FrozenNetwork, slope_bounds: Floats, errors: Floats, j: int, i: int
-) -> tuple[bool, bool]:
-    """Does output j follow its direction along feature i: really, and as computed?
+) -> tuple[float, float]:
+    """Least slope of output j in its direction along feature i, |r| − L, and its error E.
 
     Inputs in one cell of the grid give the same bits. In different cells they differ by at least
     q, hence the exact scores by (|r| − L) q, which must be at least 2E.
     """
-    excess = subtract_down(frozen.monotonic_cst[j, i] * frozen.residual[j, i], slope_bounds[j, i])
-    return _enough(frozen, float(excess), float(errors[j]))
+    direction = frozen.monotonic_cst[j, i]
+    slope = subtract_down(direction * frozen.residual[j, i], slope_bounds[j, i])
+    return float(slope), float(errors[j])
 
 
-def _judge_probability(
+def _slope_of_probability(
     frozen: FrozenNetwork, slope_bounds: Floats, errors: Floats, k: int, i: int
-) -> tuple[bool, bool]:
-    r"""Does the probability of class k follow its direction along feature i?
+) -> tuple[float, float]:
+    r"""Least slope of all :math:`z_k - z_l` in the direction of class k, and their largest error.
 
-    :math:`P_k = 1 / \sum_l \exp(z_l - z_k)` rises if every :math:`z_k - z_l` does. That needs
-    :math:`r_k - r_l \ge L_k + L_l`, and as computed a margin of twice both errors.
+    :math:`P_k = 1 / \sum_l \exp(z_l - z_k)` rises if every :math:`z_k - z_l` does: each has slope
+    at least :math:`r_k - r_l - L_k - L_l` and error at most :math:`E_k + E_l`.
     """
-    sign = frozen.monotonic_cst[k, i]
-    results = []
-    for other in range(frozen.n_outputs):
-        if other == k:
-            continue
-        gain = subtract_down(sign * frozen.residual[k, i], sign * frozen.residual[other, i])
-        excess = subtract_down(gain, add(slope_bounds[k, i], slope_bounds[other, i]))
-        error = add(errors[k], errors[other])
-        results.append(_enough(frozen, float(excess), float(error)))
-    real, computed = zip(*results, strict=True)
-    return all(real), all(computed)
-
-
-def _enough(frozen: FrozenNetwork, excess: float, error: float) -> tuple[bool, bool]:
-    if frozen.grid is None or not math.isfinite(error):
-        return excess >= 0, False
-    return excess >= 0, excess >= float(divide(2 * error, frozen.grid))
+    direction = frozen.monotonic_cst[k, i]
+    others = np.arange(frozen.n_outputs) != k
+    gain = subtract_down(direction * frozen.residual[k, i], direction * frozen.residual[others, i])
+    slope = subtract_down(gain, add(slope_bounds[k, i], slope_bounds[others, i]))
+    return float(slope.min()), float(add(errors[k], errors[others]).max())
 
 
 def _shift_ranges(
