@@ -89,6 +89,10 @@ def by_ulp(x: Any, frozen: FrozenNetwork, rng: np.random.Generator) -> Any:
     return np.nextafter(x, np.inf)
 
 
+def by_float32_ulp(x: Any, frozen: FrozenNetwork, rng: np.random.Generator) -> Any:
+    return np.maximum(x + np.abs(x) * 2.0**-23, np.nextafter(x, np.inf))
+
+
 def by(step: float) -> Raise:
     return lambda x, frozen, rng: np.maximum(x + step, np.nextafter(x, np.inf))
 
@@ -99,6 +103,7 @@ def by_random(x: Any, frozen: FrozenNetwork, rng: np.random.Generator) -> Any:
 
 RAISES: dict[str, Raise] = {
     "1 ulp": by_ulp,
+    "1 float32 ulp": by_float32_ulp,
     "1e-9": by(1e-9),
     "1e-7": by(1e-7),
     "1e-6": by(1e-6),
@@ -141,31 +146,43 @@ def main() -> None:
     parser.add_argument("--comparisons", type=float, default=1e8, help="default 1e8")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    table = Table("network", "arithmetic", "step", "comparisons", "wrong", "largest drop")
+    table = Table("network", "arithmetic", "rows", *RAISES, "largest drop")
     total, start = Count(), time.perf_counter()
-    for name, network, scaling in track(list(networks()), "comparing"):
-        n = int(np.ceil(options.comparisons / 5 / len(RAISES)))
-        variants: list[tuple[str, FrozenNetwork, int]] = [
-            ("float64, snapped (default)", freeze(network, scaling=scaling), n),
-            ("float64, not snapped", freeze(network, scaling=scaling, grid=None), n // 20),
-            ("float32", freeze(network, scaling=scaling, precision="float32"), n // 20),
-        ]
-        for label, frozen, rows in variants:
-            for step, count in compare(frozen, max(rows, 1), options.seed).items():
-                share = f"{100 * count.violations / count.comparisons:.3g} %"
-                wrong = share if count.violations else "0"
-                drop = f"{count.worst:.2g}" if count.violations else "–"
-                table.add_row(name, label, step, f"{count.comparisons:,}", wrong, drop)
-                if frozen.grid is not None:
-                    total.comparisons += count.comparisons
-                    total.violations += count.violations
-    console = Console(width=110)
+    cases = list(networks())
+    n = int(np.ceil(options.comparisons / len(cases) / len(RAISES)))
+    for name, network, scaling in track(cases, "comparing"):
+        for label, frozen, rows in variants(network, scaling, n):
+            counts = compare(frozen, rows, options.seed)
+            table.add_row(name, label, f"{rows:,}", *summary(counts))
+            if frozen.grid is not None:
+                total.comparisons += sum(count.comparisons for count in counts.values())
+                total.violations += sum(count.violations for count in counts.values())
+    console = Console(width=150)
     console.print(table)
     console.print(
         f"default: {total.violations} of {total.comparisons:,} comparisons went the wrong way "
         f"({time.perf_counter() - start:.0f} s)"
     )
     raise SystemExit(1 if total.violations else 0)
+
+
+def variants(
+    network: MonotonicNetwork, scaling: Scaling | None, n: int
+) -> list[tuple[str, FrozenNetwork, int]]:
+    """The default, and fewer rows of what it is compared with."""
+    fewer = max(n // 20, 1)
+    return [
+        ("default", freeze(network, scaling=scaling), n),
+        ("float64, not snapped", freeze(network, scaling=scaling, grid=None), fewer),
+        ("float32", freeze(network, scaling=scaling, precision="float32"), fewer),
+    ]
+
+
+def summary(counts: dict[str, Count]) -> list[str]:
+    """Share of wrong comparisons for every way to raise, and the largest drop of all."""
+    shares = [100 * c.violations / c.comparisons for c in counts.values()]
+    worst = max(c.worst for c in counts.values())
+    return [*(f"{s:.3g} %" if s else "0" for s in shares), f"{worst:.2g}" if worst > 0 else "–"]
 
 
 if __name__ == "__main__":
