@@ -13,7 +13,7 @@ help:
 	@echo "make format      sort imports and lay out the code"
 	@echo "make bench-sort  GroupSort against torch.sort, forward and backward"
 	@echo "make prove-bits  100 million comparisons of computed scores"
-	@echo "make study-init  convergence of the initialisations at depths 3, 6 and 12"
+	@echo "make study-init  convergence of the initializations at depths 3, 6 and 12"
 	@echo "make clean       remove what make made"
 
 venv: .venv/installed

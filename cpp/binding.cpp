@@ -148,7 +148,8 @@ Network find_network(int n) {
 std::vector<std::pair<int, int>> comparators(std::size_t n) {
     check_size(n);
     std::vector<std::pair<int, int>> pairs;
-    for (auto [low, high] : find_network(static_cast<int>(n))) pairs.emplace_back(low, high);
+    const Network network = find_network(static_cast<int>(n));
+    for (auto c = network.first; c != network.last; ++c) pairs.emplace_back(c->low, c->high);
     return pairs;
 }
 

@@ -121,7 +121,7 @@ void sort_block(const SortTask<T>& task, std::size_t first, int rows, Lanes<V>& 
     if (task.index) store_rows(lanes.origin, rows, n, task.index + start);
 }
 
-// Neighbours need no lanes: the compiler vectorizes this as it is.
+// Neighbors need no lanes: the compiler vectorizes this as it is.
 template <bool with_index, class T>
 void sort_pairs(const T* x, T* values, std::int16_t* index, std::size_t n_groups) {
     for (std::size_t r = 0; r < n_groups; ++r) {

@@ -25,11 +25,10 @@ struct Comparator {
     std::uint16_t low, high;
 };
 
+// Without member functions, which would be shared between instruction sets; see below.
 struct Network {
-    const Comparator* begin_;
-    const Comparator* end_;
-    const Comparator* begin() const { return begin_; }
-    const Comparator* end() const { return end_; }
+    const Comparator* first;
+    const Comparator* last;
 };
 
 // Everything below is compiled once per instruction set. Names must differ between those copies:
@@ -223,7 +222,7 @@ inline void number_wires(M* origin, int n) {
 template <class V>
 void sort_lanes(V* v, int n, Network network) {
     if (is_unrolled(n)) return sort_short(n, ShortSizes(), v);
-    for (auto [i, j] : network) exchange(v[i], v[j]);
+    for (auto c = network.first; c != network.last; ++c) exchange(v[c->low], v[c->high]);
 }
 
 // Also writes which wire each value came from.
@@ -231,13 +230,15 @@ template <class V>
 void sort_lanes(V* v, Mask<V>* origin, int n, Network network) {
     if (is_unrolled(n)) return sort_short(n, ShortSizes(), v, origin);
     number_wires(origin, n);
-    for (auto [i, j] : network) exchange(v[i], v[j], origin[i], origin[j]);
+    for (auto c = network.first; c != network.last; ++c)
+        exchange(v[c->low], v[c->high], origin[c->low], origin[c->high]);
 }
 
 template <class V>
 void sort_lanes_stable(V* v, Mask<V>* origin, int n, Network network) {
     number_wires(origin, n);
-    for (auto [i, j] : network) exchange_stable(v[i], v[j], origin[i], origin[j]);
+    for (auto c = network.first; c != network.last; ++c)
+        exchange_stable(v[c->low], v[c->high], origin[c->low], origin[c->high]);
 }
 
 // True after a fast sort only if every lane held different numbers: a comparator that loses a value

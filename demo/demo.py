@@ -78,7 +78,7 @@ def train(x: np.ndarray, y: np.ndarray) -> isotone.MonotonicNetwork:
             network(rows[batch])[:, 0], labels[batch]
         )
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         schedule.step()
     return network

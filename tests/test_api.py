@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,11 @@ PACKAGE = Path(isotone.__file__).parent
 # A module imports only from modules to its left.
 NUMPY_HALF = [
     *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps", "frozen"),
-    *("bounds", "certificate", "rootfile", "table"),
+    *("bounds", "robustness", "certificate", "rootfile", "table"),
 ]
-TORCH_HALF = ["sorting", "norms", "layers", "initialization", "network", "freezing"]
+TORCH_HALF = [
+    *("sorting", "norms", "layers", "initialization", "architecture", "network", "freezing"),
+]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]
 
 
@@ -32,6 +35,11 @@ def imports(path: Path) -> set[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("isotone."):
             found.add(str(node.module).split(".")[1])
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+        elif isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+            found |= {name[1] for name in names if name[0] == "isotone" and len(name) > 1}
     return found
 
 
@@ -108,6 +116,13 @@ def test_a_training_name_without_torch_says_what_to_install() -> None:
         """
     )
     assert "pip install 'isotone[train]'" in output
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    root = PACKAGE.parent.parent
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    assert project["version"] == isotone.__version__
+    assert f"\nversion: {isotone.__version__}\n" in (root / "CITATION.cff").read_text()
 
 
 def test_every_public_name_resolves() -> None:

@@ -144,6 +144,12 @@ def test_layer_bounds_are_named() -> None:
     assert names == ["dense 1→2", "sort in groups of 2", "dense 2→1"]
 
 
+def test_the_layer_bound_of_a_blend_is_that_of_its_matrix() -> None:
+    mean = Dense(np.full((4, 4), 0.25), np.zeros(4))
+    ((_, one, inf),) = bounds.layer_bounds((Blend(0.0, 1.0, (mean,)),))
+    assert (one, inf) == pytest.approx((1.0, 1.0))
+
+
 def test_other_metrics_need_a_dense_first_step() -> None:
     with pytest.raises(ValueError, match="needs a dense first step"):
         bounds.constants((Sort(1),), np.ones(1), "2")

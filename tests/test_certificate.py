@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,11 @@ import pytest
 import torch
 
 from isotone import Log, MonotonicNetwork, Scaling, certify, freeze
-from isotone.steps import Dense
+from isotone.steps import Blend, Dense
+from last_bit import adversarial
 from networks import by_hand, small
+
+certify_once = cache(certify)
 
 
 def test_an_honest_network_holds() -> None:
@@ -153,6 +157,69 @@ def test_within_the_certified_radius_no_decision_changes() -> None:
             assert np.array_equal(frozen.score(scaling.inverse(x)) >= threshold, accepted)
 
 
+@pytest.mark.parametrize("options", [{}, {"grid": None}, {"precision": "float32"}])
+def test_infinite_radii_hold_at_the_threshold_itself(options: Any) -> None:
+    """Without a promise to the last bit, rows within the rounding error have no radius."""
+    frozen = freeze(adversarial([4, 20, 20, 1], 0), **options)
+    certificate = certify(frozen)
+    X = np.random.default_rng(0).normal(size=(50, 4)) * 30
+    for row, threshold in zip(X, frozen.score(X).astype(float), strict=True):
+        radius = certificate.certified_radius(row[None], threshold)
+        for step in (1e-7, 1e-5, 1e-3):
+            for i in np.flatnonzero(np.isinf(radius.up[0])):
+                moved = row.copy()
+                moved[i] += step
+                assert float(frozen.score(moved[None])[0]) >= threshold
+
+
+def test_radii_of_logarithms_hold_where_the_exponential_ends() -> None:
+    scaling = Scaling.fit([[1.0], [2.0]], [Log(standardize=False, floor=1e-307)])
+    frozen = replace(by_hand(0.5), scaling=scaling)
+    certificate = certify(frozen)
+    for x in (1.5e308, 1.1e304, 1e-306, 1.0):
+        score = float(frozen.score([[x]])[0])
+        for threshold in (score - 0.5, score + 0.5):
+            radius = certificate.certified_radius([[x]], threshold)
+            assert np.all(radius.down >= 0)
+            down, up = (d[0, 0] if np.isfinite(d[0, 0]) else 0.0 for d in (radius.down, radius.up))
+            for moved in (x - 0.9 * down, min(x + 0.9 * up, 1.7e308)):
+                assert (frozen.score([[moved]])[0] >= threshold) == (score >= threshold)
+
+
+def test_scaled_radii_allow_for_the_snapping_of_logarithms() -> None:
+    data = {"log": [True], "factor": [30.0]}
+    scaling = Scaling.from_dict(Scaling.identity(1).to_dict() | data)
+    frozen = replace(by_hand(0.5), scaling=scaling, clip=2.0**14)
+    X = np.random.default_rng(0).uniform(1, 1e4, (2000, 1))
+    score = frozen.score(X)
+    for row, s in zip(X, score, strict=True):
+        threshold = float(s) - 1e-5
+        radius = certify_once(frozen).certified_radius(row[None], threshold).scaled[0]
+        moved = row * np.exp(-0.999 * radius / 30.0)
+        assert frozen.score(moved[None])[0] >= threshold
+
+
+def test_a_huge_shift_of_one_feature_does_not_hide_the_others() -> None:
+    scaling = Scaling.from_dict(Scaling.identity(3).to_dict() | {"factor": [1e10, 1.0, 1.0]})
+    certificate = certify(small(monotonic_cst=(1, 1, 1), scaling=scaling))
+    X = np.random.default_rng(0).normal(size=(100, 3)) * [1e300, 1, 1]
+    moderate = certificate.flip_bound(X, [0, 5, 5])
+    assert certificate.flip_bound(X, [(0, 1e308), 5, 5]) >= moderate
+    assert certificate.flip_bound(X, [1.0, 5, 5]) >= moderate
+
+
+@pytest.mark.parametrize("weights", [[1e30, 1e30, 1e-30, 1e-32], [1e30, 1e30, 0.0, 1.0]])
+def test_an_overflow_on_the_way_is_no_guarantee(weights: list[float]) -> None:
+    zero = np.zeros(1, "float32")
+    steps = tuple(Dense(np.array([[w]], "float32"), zero) for w in weights)
+    options = {"precision": "float32", "clip": 64.0, "grid": 2.0**-6}
+    assert not certify(replace(by_hand(0.5), steps=steps, **options)).holds
+    blend = Blend(1.0, 0.0, steps[:2])
+    certificate = certify(replace(by_hand(0.5), steps=(blend, steps[3]), **options))
+    assert not certificate.holds
+    assert certificate.to_dict()["rounding_errors"] == [None]
+
+
 def test_radius_is_infinite_where_a_move_only_helps() -> None:
     frozen = small()
     X = np.random.default_rng(0).normal(size=(100, 3))
@@ -196,7 +263,13 @@ def test_a_helpful_shift_flips_fewer_rows_than_a_free_one() -> None:
 
 @pytest.mark.parametrize(
     ("shifts", "message"),
-    [([0.1], "has 1 entries but the network has 3 features"), ([(1, 0), 0, 0], "low ≤ high")],
+    [
+        ([0.1], "has 1 entries but the network has 3 features"),
+        ([(1, 0), 0, 0], "low ≤ high"),
+        ([(1, 0, 2), 0, 0], "or pairs"),
+        ([np.nan, 0, 0], "finite numbers"),
+        (0.1, "must have one entry per feature"),
+    ],
 )
 def test_bad_shifts_are_explained(shifts: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -207,6 +280,21 @@ def test_decisions_need_one_output() -> None:
     certificate = certify(freeze(softmax_network(np.zeros((3, 2)))))
     with pytest.raises(ValueError, match="decisions need one output"):
         certificate.certified_radius(np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize("threshold", [np.nan, np.inf])
+def test_a_threshold_must_be_a_number(threshold: float) -> None:
+    for ask in (
+        lambda c: c.certified_radius([[0, 0, 0]], threshold),
+        lambda c: c.flip_bound([[0, 0, 0]], [1, 1, 1], threshold),
+    ):
+        with pytest.raises(ValueError, match="must be a finite number"):
+            ask(certify(small()))
+
+
+def test_only_frozen_networks_are_certified() -> None:
+    with pytest.raises(TypeError, match=r"call isotone\.freeze"):
+        certify(torch.nn.Linear(1, 1))
 
 
 def test_json_holds_everything() -> None:

@@ -50,14 +50,16 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 def network(n_outputs: int = 1, size: float = 0.5, **options: Any) -> FrozenNetwork:
     """Rises with pt and falls with χ², by construction if the weights have `size` below 1."""
-    weight = np.array([[0.5, -0.5, 0.25], [0.25, 0.5, -0.5]])
-    last = size * np.array([[1.0, -1.0], [0.5, 0.5], [-1.0, 1.0]])[:n_outputs]
+    dtype = options.get("precision", "float64")
+    weight = np.array([[0.5, -0.5, 0.25], [0.25, 0.5, -0.5]], dtype)
+    last = size * np.array([[1.0, -1.0], [0.5, 0.5], [-1.0, 1.0]], dtype)[:n_outputs]
+    zeros = np.zeros(2, dtype), np.zeros(n_outputs, dtype)
     direction = np.array([[1, -1, 0], [0, 0, 0], [-1, 1, 0]], dtype=np.int8)[:n_outputs]
     X = np.random.default_rng(0).exponential(size=(100, 3))
     return FrozenNetwork(
         features=FEATURES,
         scaling=Scaling.fit(X, ["standard", Log(floor=1e-3), "robust"]),
-        steps=(Dense(weight, np.zeros(2)), Sort(2), Dense(last, np.zeros(n_outputs))),
+        steps=(Dense(weight, zeros[0]), Sort(2), Dense(last, zeros[1])),
         residual=np.where(n_outputs == 1, 1.0, 3.0) * direction,
         lipschitz=np.ones(3),
         monotonic_cst=direction,

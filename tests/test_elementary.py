@@ -1,4 +1,4 @@
-"""log and exp: close to the truth, the same for every batch, and monotone on every neighbour."""
+"""log and exp: close to the truth, the same for every batch, and monotone on every neighbor."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_log_is_monotone(x: float, y: float) -> None:
     assert low <= high
 
 
-def test_log_is_monotone_on_neighbouring_floats() -> None:
+def test_log_is_monotone_on_neighboring_floats() -> None:
     rng = np.random.default_rng(0)
     x = 2.0 ** rng.uniform(-1000, 1000, 200_000)
     mantissas = snap_mantissa(x)
@@ -52,14 +52,14 @@ def test_log_is_monotone_on_neighbouring_floats() -> None:
         assert np.all(log(here) <= log(np.nextafter(here, np.inf)))
 
 
-def test_snapped_neighbours_have_logs_farther_apart_than_twice_the_error() -> None:
+def test_snapped_neighbors_have_logs_farther_apart_than_twice_the_error() -> None:
     x = snap_mantissa(2.0 ** np.random.default_rng(1).uniform(-1000, 1000, 100_000))
     following = snap_mantissa(x * (1 + 2.0**-23))
     assert np.all(following > x)
     assert np.all(log(following) - log(x) > 2 * LOG_ERROR)
 
 
-def test_monotone_exp_is_monotone_on_neighbouring_cells() -> None:
+def test_monotone_exp_is_monotone_on_neighboring_cells() -> None:
     x = snap_grid(np.random.default_rng(2).uniform(-700, 700, 200_000), EXP_GRID)
     edges = x + EXP_GRID / 2
     assert np.all(monotone_exp(x) <= monotone_exp(x + EXP_GRID))

@@ -175,3 +175,37 @@ def test_a_convolution_too_large_to_unroll_is_refused(monkeypatch: pytest.Monkey
     layers = [LipschitzConv1d(1, 2, 3), nn.Flatten(), LipschitzLinear(16, 1)]
     with pytest.raises(ValueError, match="would unroll into 160 numbers; at most 100 are frozen"):
         freeze(LipschitzNetwork(layers, input_shape=(1, 10)))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda n: freeze(nn.Linear(2, 1)), TypeError, "takes a LipschitzNetwork"),
+        (lambda n: freeze(n, scaling="standard"), TypeError, "must be a fitted Scaling"),
+        (lambda n: freeze(n, grid="fine"), ValueError, "a power of two, 'auto' or None"),
+        (lambda n: freeze(n, clip=3.3), ValueError, "`clip=3.3` and `grid="),
+        (lambda n: freeze(n, features=["a"]), ValueError, "`features` has 1 names"),
+        (lambda n: freeze(n, classes=["a", "b"]), ValueError, "outputs='logits'"),
+    ],
+)
+def test_bad_arguments_are_explained(make: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        make(LipschitzNetwork([2, 4, 1]))
+
+
+def test_what_freezing_itself_could_get_wrong_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    network = MonotonicNetwork([2, 8, 1], monotonic_cst=[1, 1])
+    saturate(network)
+    with monkeypatch.context() as patch:
+        patch.setattr(freezing, "_leave_margin", lambda frozen: frozen)
+        with pytest.raises(RuntimeError, match="fails its certificate"):
+            freeze(network)
+    with monkeypatch.context() as patch:
+        patch.setattr(freezing, "_shrink", lambda step, factors, frozen: step)
+        with pytest.raises(RuntimeError, match="could not be brought below their bounds"):
+            freeze(network)
+    with monkeypatch.context() as patch:
+        patch.setattr(freezing, "_array", lambda values, length: np.ones(length))
+        with pytest.raises(RuntimeError, match="do not compute what the network does"):
+            freeze(network)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import copy
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 
@@ -51,15 +53,18 @@ def test_data_frame_columns_are_found_by_name() -> None:
     X = rows(20)
     frame = pd.DataFrame({"c": X[:, 2], "extra": 0, "a": X[:, 0], "b": X[:, 1]})
     assert np.array_equal(frozen.score(frame), frozen.score(X))
-    with pytest.raises(ValueError, match="no column 'b'"):
+    assert np.array_equal(frozen.score(pa.Table.from_pandas(frame)), frozen.score(X))
+    with pytest.raises(ValueError, match="0 columns 'b'"):
         frozen.score(frame.drop(columns="b"))
+    with pytest.raises(ValueError, match="2 columns 'a'"):
+        frozen.score(pd.concat([frame, frame[["a"]]], axis=1))
 
 
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([1.0, 2.0, 3.0], "must have one row per event and 3 columns"),
-        (np.zeros((2, 4)), "must have one row per event and 3 columns"),
+        ([1.0, 2.0, 3.0], "must have rows and 3 columns"),
+        (np.zeros((2, 4)), "must have rows and 3 columns"),
         ([[0, 0, 0], [0, np.nan, 0]], "feature 'x1' is nan in row 1"),
         ([[0, 0, np.inf]], "feature 'x2' is inf in row 0"),
     ],
@@ -150,8 +155,15 @@ def test_every_activation_has_a_torch_counterpart() -> None:
         ),
         (lambda: Sort(3).width(4), "does not divide 4"),
         (lambda: Dense(np.ones((2, 3)), np.ones(2)).width(4), "takes 3 inputs but gets 4"),
-        (lambda: by_hand(0.1, precision="float32"), "float32 cannot hold"),
-        (lambda: by_hand(0.5, clip=1000.1), "must be a power of two that divides"),
+        (lambda: by_hand(0.5, precision="float32"), "is float64 but the network's precision is"),
+        (lambda: by_hand(0.5, clip=1000.1), "do not fit: the grid must be a power of two"),
+        (lambda: by_hand(0.5, clip=2.0**65), "at most"),
+        (lambda: by_hand(0.5, classes=("a", "b")), "build it with outputs='logits'"),
+        (lambda: replace(by_hand(0.5), steps=()), "at least one step"),
+        (lambda: replace(by_hand(0.5), residual=[[np.nan]]), "must be finite"),
+        (lambda: replace(by_hand(0.5), features=("a", "b")), "`features` has 2 names"),
+        (lambda: Dense(np.ones((1, 1), np.float16), np.ones(1)), "needs float32 or float64"),
+        (lambda: Dense(np.ones((1, 1), int), np.ones(1)), "needs float32 or float64"),
         (lambda: by_hand(0.5, outputs="scores"), "`outputs='scores'` is unknown"),
     ],
 )
@@ -161,7 +173,7 @@ def test_what_cannot_be_a_network_is_explained(make: Any, message: str) -> None:
 
 
 def test_lengths_must_agree() -> None:
-    with pytest.raises(ValueError, match="need a scaling and `lipschitz` of that length"):
+    with pytest.raises(ValueError, match="needs a scaling and `lipschitz` of that length"):
         FrozenNetwork(
             ("a",), Scaling.identity(2), (), np.ones((1, 1)), np.ones(1), np.ones((1, 1))
         )

@@ -83,6 +83,9 @@ def test_projection_keeps_stored_weights_feasible_after_every_step() -> None:
     torch.manual_seed(0)
     network = LipschitzNetwork([3, 8, 8, 1], lipschitz=2.0, apply="project")
     clone = copy.deepcopy(network)
+    for layer in network.modules():
+        if isinstance(layer, BoundedLayer):  # before any step, too
+            assert layer.weight.double().abs().sum(dim=0).max() <= 2.0 ** (1 / 3)
     for model in (network, clone, pickle.loads(pickle.dumps(network))):
         optimizer = torch.optim.SGD(model.parameters(), lr=10.0)
         for _ in range(5):

@@ -55,8 +55,7 @@ def test_saving_twice_gives_the_same_bytes(path: Path) -> None:
 def test_every_flipped_bit_is_noticed(path: Path) -> None:
     small().save(path)
     data = path.read_bytes()
-    rng = np.random.default_rng(0)
-    for position in rng.choice(8 * len(data), 600, replace=False):
+    for position in np.random.default_rng(0).choice(8 * len(data), 2000, replace=False):
         broken = bytearray(data)
         broken[position // 8] ^= 1 << (position % 8)
         path.write_bytes(broken)
@@ -99,11 +98,18 @@ def entry(**change: Any) -> bytes:
         (entry(shape=[10**18]), "of shape"),
         (entry(shape=[-1]), "of shape"),
         (entry(shape=[1, 1, 1]), "of shape"),
-        (entry(shape="x"), "malformed entry"),
+        (entry(shape="x"), "of shape"),
+        (entry(shape=3), "malformed entry"),
+        (entry(shape=[10**4000] * 400), "of shape"),
+        (entry(shape=[1.5]), "of shape"),
+        (b'{"w": {"dtype": "F64", "shape": [Infinity]}}', "Infinity is no number"),
+        (entry(shape=[2**29]), "at most 1073741824 are read"),
         (entry(dtype="I64"), "malformed entry"),
         (json.dumps({str(i): 0 for i in range(2000)}).encode(), "has 2000 arrays; at most 1024"),
         (b"{}", "no isotone metadata"),
         (b'{"__metadata__": {"isotone": "{}"}}', "no format version"),
+        (b'{"__metadata__": {"isotone": "{\\"format\\": true}"}}', "no format version"),
+        (b'{"__metadata__": {"isotone": "{\\"format\\": NaN}"}}', "NaN is no number"),
     ],
 )
 def test_strange_headers_are_refused(path: Path, header: bytes, message: str) -> None:
@@ -148,11 +154,16 @@ def test_nan_and_infinity_are_refused(path: Path, value: float) -> None:
         ("grid", 2.0**-60, "at most"),
         ("clip", 0, "must be positive"),
         ("steps", [{"kind": "pickle"}], "kind 'pickle' is unknown"),
-        ("steps", [], "does not describe a network"),
+        ("steps", [], "no step uses the array"),
+        ("steps", [{"kind": "sort", "group_size": 1}] * 2000, "no model is like that"),
+        ("features", "abc", "names must be a list of text"),
+        ("features", ["a", ["x"], None], "names must be a list of text"),
+        ("lipschitz", [True, 1, 1], "a list of numbers was expected"),
+        ("clip", True, "a list of numbers was expected"),
         ("steps", "dense", "does not describe a network"),
         ("unknown", 1, "does not describe a network"),
         ("scaling", {}, "lacks 'log'"),
-        ("classes", ["only one"], "class names"),
+        ("classes", ["only one"], "the network's outputs are values"),
         ("classes", ["twice", "twice"], "repeated names"),
         ("certificate", "trust me", "must be a dictionary"),
         ("provenance", [1], "must be a dictionary"),
@@ -165,6 +176,35 @@ def test_content_that_is_no_network_is_refused(
     rewrite(path, lambda content: content.update({key: value}))
     with pytest.raises(ValueError, match=message):
         load(path)
+
+
+def test_a_file_without_content_is_refused(path: Path) -> None:
+    text = json.dumps({"format": 1, "checksum": modelfile.checksum("3", {}), "content": "3"})
+    raw(path, json.dumps({"__metadata__": {"isotone": text}}).encode())
+    with pytest.raises(ValueError, match="has no content"):
+        load(path)
+
+
+def test_deeply_nested_blends_are_refused(path: Path) -> None:
+    def nest(content: Any) -> None:
+        for _ in range(100):
+            blend = {"kind": "blend", "keep": 0.5, "add": 0.5, "steps": content["steps"]}
+            content["steps"] = [blend]
+
+    rewrite(path, nest)
+    with pytest.raises(ValueError, match="no model is like that"):
+        load(path)
+
+
+def test_a_file_keeps_its_permissions_and_a_link_stays_a_link(path: Path) -> None:
+    small().save(path)
+    path.chmod(0o600)
+    link = path.with_name("link.isotone")
+    link.symlink_to(path)
+    small(seed=1).save(link)
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert load(path).fingerprint == small(seed=1).fingerprint
 
 
 def test_an_array_that_nobody_uses_is_refused(path: Path) -> None:

@@ -156,7 +156,11 @@ def test_trap_layer_constants_that_multiply() -> None:
         (nn.Dropout(0.5), "enlarges the units that it keeps"),
         (nn.PReLU(), "learned slope has no bound"),
         (nn.GELU(), "Lipschitz constant is not known"),
-        (nn.Sequential(nn.BatchNorm1d(4)), "Lipschitz constant is not known"),
+        (nn.Sequential(nn.ReLU()), "give them one by one"),
+        (nn.Flatten(2), "flattens only some of the axes"),
+        (nn.Softplus(threshold=0.0), "Lipschitz constant is not known"),
+        (type("Steep", (nn.ReLU,), {"forward": lambda self, x: 5 * x})(), "is not known"),
+        (type("Wide", (GroupSort,), {})(group_size=1), "is not known"),
     ],
 )
 def test_trap_unbounded_modules_inside(module: nn.Module, reason: str) -> None:
@@ -173,9 +177,10 @@ def test_trap_lists_of_length_one_that_broadcast() -> None:
         LipschitzNetwork([3, 4, 1], lipschitz=[1.0])
 
 
-def test_a_layer_belongs_to_one_network() -> None:
+@pytest.mark.parametrize("lipschitz", [1.0, 2.0])
+def test_a_layer_belongs_to_one_network(lipschitz: float) -> None:
     layers = linear(2, 4, 1)
-    LipschitzNetwork(layers, lipschitz=2.0)
+    LipschitzNetwork(layers, lipschitz=lipschitz)
     with pytest.raises(ValueError, match="is part of another network already"):
         LipschitzNetwork(layers)
 
@@ -200,7 +205,7 @@ def test_trap_group_size_mistaken_for_number_of_groups() -> None:
         torch.tensor([[3.0, 4.0, 1.0, 2.0, 5.0, 6.0]]),
     )
     with pytest.raises(
-        ValueError, match="`group_size=3` does not divide the width 20; choose from 1, 2, 4"
+        ValueError, match="`group_size=3` does not divide `width=20`; choose 1, 2, 4, 5, 10 or 20"
     ):
         LipschitzNetwork([4, 20, 1], group_size=3)
 
@@ -222,8 +227,8 @@ def test_rival_classes_are_refused(directions: Any, message: str) -> None:
     ("make", "message"),
     [
         (lambda: LipschitzNetwork([3]), "at least the numbers of inputs and of outputs"),
-        (lambda: LipschitzNetwork([3, 1], lipschitz=-1.0), "must be positive and finite"),
-        (lambda: LipschitzNetwork([3, 1], lipschitz=math.nan), "must be positive and finite"),
+        (lambda: LipschitzNetwork([3, 1], lipschitz=-1.0), "must be positive, and between"),
+        (lambda: LipschitzNetwork([3, 1], lipschitz=math.nan), "must be positive, and between"),
         (lambda: LipschitzNetwork([3, 1], metric=3), "`metric=3` must be 1, 2 or infinity"),
         (lambda: LipschitzNetwork([3, 1], norm="row"), "`norm='row'` is unknown"),
         (lambda: LipschitzNetwork([3, 1], apply="never"), "`apply='never'` is unknown"),
@@ -248,6 +253,23 @@ def test_rival_classes_are_refused(directions: Any, message: str) -> None:
             "put a LipschitzLinear before it",
         ),
         (
+            lambda: LipschitzNetwork([Abs(), *linear(2, 1)], input_shape=(2,), metric=2),
+            "Abs before the first weights",
+        ),
+        (
+            lambda: LipschitzNetwork([*linear(2, 4), Residual(*linear(4, 1)), *linear(4, 1)]),
+            "it must keep their shape",
+        ),
+        (
+            lambda: LipschitzNetwork(
+                [LipschitzConv1d(1, 2, 2), *linear(3, 1)], input_shape=(1, 4)
+            ),
+            "put nn.Flatten",
+        ),
+        (lambda: LipschitzNetwork([2, 1], lipschitz=1e-300), "choose other units"),
+        (lambda: LipschitzNetwork([2, 1], metric=[2]), "must be 1, 2 or infinity"),
+        (lambda: LipschitzNetwork(linear(2, 1), input_shape=2), "must be a tuple"),
+        (
             lambda: LipschitzNetwork([*linear(2, 2), Residual(Abs()), *linear(2, 1)]),
             "a `Residual` needs a layer with weights",
         ),
@@ -265,5 +287,14 @@ def test_bad_arguments_are_explained(make: Any, message: str) -> None:
 
 
 def test_widths_and_modules_cannot_be_mixed() -> None:
-    with pytest.raises(TypeError, match="give all widths, or all modules"):
-        LipschitzNetwork([LipschitzLinear(2, 4), 4])
+    for layers in ([LipschitzLinear(2, 4), 4], [2, 4.0, 1]):
+        with pytest.raises(TypeError, match="only whole numbers, the widths, or only modules"):
+            LipschitzNetwork(layers)
+    with pytest.raises(TypeError, match="must be a list of widths"):
+        LipschitzNetwork(3)
+    with pytest.raises(TypeError, match="is text"):
+        LipschitzNetwork([2, 1], lipschitz="2")
+
+
+def test_widths_may_be_numpy_integers() -> None:
+    assert LipschitzNetwork(list(np.array([2, 4, 1]))).n_outputs == 1

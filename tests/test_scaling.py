@@ -71,6 +71,12 @@ def test_dictionary_round_trip() -> None:
     assert np.array_equal(copy.transform(table()), scaling.transform(table()))
 
 
+@pytest.mark.parametrize("shape", [(5, 1), (3,), (5, 2, 3)])
+def test_a_table_of_another_shape_is_not_broadcast(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="the scaling has 3 columns"):
+        Scaling.identity(3).transform(np.zeros(shape))
+
+
 def test_arrays_are_read_only() -> None:
     with pytest.raises(ValueError, match="read-only"):
         Scaling.identity(2).center[0] = 1.0
@@ -81,11 +87,15 @@ def test_arrays_are_read_only() -> None:
     [
         ([[0.0], [1.0]], "log", "column 0 has 0.0 as its smallest value"),
         ([[0.0], [1.0]], "cubic", "'cubic' for column 0; choose 'identity'"),
-        ([[0.0], [np.nan]], "standard", "holds nan in row 1, column 0"),
+        ([[0.0], [np.nan]], "standard", "column 0 is nan in row 1"),
         ([[0.0, 1.0]], ["standard"], "names 1 columns but `X` has 2"),
-        ([], "standard", "at least one row"),
-        ([1.0, 2.0], "standard", "must be a table"),
-        ([[1.0]], Log(floor=-1.0), "give a positive floor"),
+        (np.empty((0, 2)), "standard", "at least one"),
+        ([1.0, 2.0], "standard", "must have rows and columns"),
+        ([[1.0]], Log(floor=-1.0), "`floor=-1.0` of column 0 must be positive"),
+        ([["a"]], "standard", "no table of numbers"),
+        (np.ma.array([[1.0]], mask=True), "standard", "no table of numbers"),
+        ([[1j]], "standard", "no table of numbers"),
+        ([[10**400]], "standard", "no table of numbers"),
     ],
 )
 def test_bad_input_is_explained(X: Any, kinds: Any, message: str) -> None:
@@ -100,6 +110,10 @@ def test_bad_input_is_explained(X: Any, kinds: Any, message: str) -> None:
         ({"factor": [np.inf]}, "finite numbers"),
         ({"log": [True], "floor": [0.0]}, "`floor` of column 0"),
         ({"center": [0.0, 1.0]}, "arrays of one length"),
+        ({"center": ["x"]}, "a list of numbers was expected"),
+        ({"center": [True]}, "a list of numbers was expected"),
+        ({"center": 1.0}, "a list of numbers was expected"),
+        ({"log": ["a"]}, "must hold true or false"),
     ],
 )
 def test_a_map_that_is_not_increasing_cannot_be_made(change: Any, message: str) -> None:

@@ -61,8 +61,8 @@ def fit_absolute_value(network: LipschitzNetwork) -> float:
     """Train on |x| over [-1, 1]; largest error of the frozen network on a fine grid."""
     x = torch.linspace(-1, 1, 201)[:, None]
     optimizer = torch.optim.Adam(network.parameters(), lr=0.02)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 2000)
-    for _ in range(2000):
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 4000)
+    for _ in range(4000):
         optimizer.zero_grad()
         loss = (network(x) - x.abs()).square().mean()
         loss.backward()

@@ -23,7 +23,7 @@ from isotone.frozen import FrozenNetwork, Metric
 from isotone.rounding import MatrixNorms, add, divide, gamma, multiply, root, total, totals
 from isotone.steps import ACTIVATIONS, Blend, Dense, Pointwise, Sort, Step, width_after
 
-# unit roundoff, bound of an underflow (flushed to zero or not), and where overflow is near
+# unit roundoff, bound of an underflow, and where overflow is near
 _ARITHMETIC = {
     "float64": (2.0**-53, 2.0**-1022, 2.0**1022),
     "float32": (2.0**-24, 2.0**-126, 2.0**126),
@@ -77,9 +77,16 @@ def constants(steps: tuple[Step, ...], lipschitz: Floats, metric: Metric) -> Flo
 def rounding_errors(frozen: FrozenNetwork) -> Floats:
     """Bound E of |computed score - exact score| for every output and every input within `clip`.
 
-    Valid for every order of summation, with or without fused multiply-add, gradual underflow or
-    not. Infinite where an overflow cannot be excluded.
+    Valid for every order of summation, with or without fused multiply-add. Infinite where an
+    overflow cannot be excluded, even of an intermediate number.
     """
+    try:
+        return _rounding_errors(frozen)
+    except OverflowError:
+        return np.full(frozen.n_outputs, math.inf)
+
+
+def _rounding_errors(frozen: FrozenNetwork) -> Floats:
     n = frozen.n_features
     reach = np.array(frozen.clip)
     zero = np.zeros(())
@@ -87,24 +94,28 @@ def rounding_errors(frozen: FrozenNetwork) -> Floats:
     g_size, g_error = reach, zero
     for step in frozen.steps:
         g_size, g_error, numbers = _compute(step, numbers, frozen.precision)
-    unit, tiny, limit = _ARITHMETIC[frozen.precision]
+    unit, tiny, _ = _ARITHMETIC[frozen.precision]
     size = add(g_size, multiply(totals(np.abs(frozen.residual)), reach))
     error = add(add(multiply(gamma(n + 1, unit), size), (n + 1) * tiny), g_error)
-    error = np.broadcast_to(error, (frozen.n_outputs,))
-    return np.where((add(size, error) < limit) & np.isfinite(error), error, math.inf)
+    _refuse_overflow(add(size, error), frozen.precision)
+    return np.broadcast_to(error, (frozen.n_outputs,))
+
+
+def _refuse_overflow(size: Floats, precision: str) -> None:
+    if not np.all(size < _ARITHMETIC[precision][2]):
+        raise OverflowError
 
 
 def layer_bounds(steps: tuple[Step, ...]) -> list[tuple[str, float, float]]:
     """Name, 1-norm and ∞-norm bound of every step."""
-    unit = Change(np.ones(1), np.ones(1))
+    in_one, in_inf = Change(np.ones(1), np.ones(1)), Change(np.full(1, math.inf), np.ones(1))
     result = []
     for step in steps:
         match step:
             case Dense():
                 bound = float(step.norms.column_sum.max()), float(step.norms.row_sum.max())
             case _:
-                change = _grow(step, unit)
-                bound = float(change.one[0]), float(change.inf[0])
+                bound = float(_grow(step, in_one).one[0]), float(_grow(step, in_inf).inf[0])
         result.append((_name(step), *bound))
     return result
 
@@ -187,6 +198,7 @@ def _compute(step: Step, before: Numbers, precision: str) -> tuple[Floats, Float
             after = _compute_pointwise(step, before, precision)
         case Blend():
             after = _compute_blend(step, before, precision)
+    _refuse_overflow(after.size.inf, precision)
     return after.size.inf, after.error.inf, after
 
 
@@ -204,6 +216,7 @@ def _compute_dense(step: Dense, before: Numbers, precision: str) -> tuple[Floats
     exact_one = np.minimum(total(exact), add(grown.one, total(bias)))
     fresh_one = add(multiply(g, exact_one), multiply(n_out, underflow))
     error_one = add(_grow(step, before.error).one, fresh_one)
+    _refuse_overflow(size, precision)
     after = Numbers(
         Change(add(exact_one, fresh_one), size.max()), Change(error_one, error.max()), n_out
     )

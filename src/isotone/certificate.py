@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isotone import bounds
 from isotone.elementary import Floats
 from isotone.frozen import FrozenNetwork
+from isotone.robustness import Decisions, Radius, Shifts
 from isotone.rounding import add, digits_up, divide, multiply, subtract_down
-
-_INWARD = 1.0 - 2.0**-30  # distances are shortened by this, far more than they can be rounded
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A closed interval that surely holds every slope."""
+    """A closed interval that holds every slope between rows within the clip; beyond it is 0."""
 
     low: float
     high: float
@@ -115,17 +112,12 @@ class Certificate:
             return "nothing: a declared constraint does not hold"
         if not self.verdicts:
             return f"no direction is declared; computed scores err by at most {digits_up(error)}"
-        what = "differences of logits" if self.of_classes else "scores"
+        what = "differences of logits" if self.frozen.of_classes else "scores"
         if self.grid is None:
-            drop = (4 if self.of_classes else 2) * error
+            drop = (4 if self.frozen.of_classes else 2) * error
             return f"computed {what} are monotone up to {digits_up(drop)}"
         also = ", and so are probabilities" if self.outputs == "logits" else ""
         return f"computed {what} are monotone to the last bit{also}"
-
-    @property
-    def of_classes(self) -> bool:
-        """Whether directions are about probabilities after softmax."""
-        return self.outputs == "logits" and len(self.constants) > 1
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON content; an infinite number becomes None."""
@@ -136,7 +128,7 @@ class Certificate:
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def certified_radius(self, X: Any, threshold: float = 0.0) -> Radius:
-        """How far every row may move before its decision (score ≥ `threshold`) can change.
+        """How far every row may move before its decision, score ≥ `threshold`, can change.
 
         Uses the one-sided slopes: raising an increasing feature never turns acceptance into
         rejection, so that distance is infinite. Valid for the computed score: rounding errors
@@ -146,26 +138,9 @@ class Certificate:
         ----------
         X : (n_rows, n_features), raw
         """
-        accepted, gap = self._gap(X, threshold)
-        fall, rise = self._steepness()
-        # what hurts when a feature goes down, and when it goes up: (n_rows, n_features)
-        down = np.where(accepted[:, None], rise, fall)
-        up = np.where(accepted[:, None], fall, rise)
-        both = np.maximum(down, up)
-        together = self._reach(gap, both.max(axis=1), both.sum(axis=1))
-        table = self.frozen.table(X)
-        return Radius(
-            scaled=together,
-            down=self._raw_distance(table, -self._reach(gap[:, None], down, down)),
-            up=self._raw_distance(table, self._reach(gap[:, None], up, up)),
-        )
+        return self._decisions(threshold).radius(X)
 
-    def flip_bound(
-        self,
-        X: Any,
-        shifts: Sequence[float | tuple[float, float]] | Floats,
-        threshold: float = 0.0,
-    ) -> float:
+    def flip_bound(self, X: Any, shifts: Shifts, threshold: float = 0.0) -> float:
         """Largest fraction of these rows whose decision can change under shifts of the features.
 
         Parameters
@@ -174,84 +149,38 @@ class Certificate:
         shifts : for every feature a number δ (it may move by anything within ±δ, raw units)
             or a pair (low, high)
         """
-        accepted, gap = self._gap(X, threshold)
-        fall, rise = self._steepness()
-        table = self.frozen.table(X)
-        low, high = _shift_ranges(shifts, self.frozen.features)
-        x = self.frozen.scaling.transform(table)
-        down = np.maximum(x - self.frozen.scaling.transform(table + low), 0.0)
-        up = np.maximum(self.frozen.scaling.transform(table + high) - x, 0.0)
-        moved = (low != 0) | (high != 0)
-        # a move can cross one grid cell more than its length
-        down, up = (np.where(moved, d / _INWARD + self._cell, 0.0) for d in (down, up))
-        worse = np.where(
-            accepted[:, None],
-            np.maximum(rise * down, fall * up),
-            np.maximum(rise * up, fall * down),
-        )
-        return float(np.mean(worse.sum(axis=1) / _INWARD >= gap)) if len(table) else 0.0
+        return self._decisions(threshold).flip_bound(X, shifts)
 
-    @property
-    def _cell(self) -> float:
-        """How much farther than the scaled row the numbers that enter the network can move."""
-        cast = self.clip * 2.0**-23 if self.precision == "float32" else 0.0
-        return cast + (self.grid or 0.0)
-
-    def _reach(self, gap: Floats, slope: Floats, all_slopes: Floats) -> Floats:
-        """Scaled distance over which a score with this slope cannot cross the gap."""
-        room = np.maximum(gap - all_slopes * self._cell, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(slope > 0, room / slope * _INWARD, math.inf)
-
-    def _gap(self, X: Any, threshold: float) -> tuple[NDArray[np.bool_], Floats]:
-        """Decision of every row, and how much its exact score surely lies off the threshold."""
+    def _decisions(self, threshold: float) -> Decisions:
         if len(self.constants) != 1:
             raise ValueError(
                 f"decisions need one output; this network has {len(self.constants)}: freeze one "
                 "that scores the class in question"
             )
-        score = self.frozen.score(X).astype(np.float64)
-        slack = 2 * self.rounding_errors[0]
-        return score >= threshold, np.maximum(np.abs(score - threshold) * _INWARD - slack, 0.0)
-
-    def _steepness(self) -> tuple[Floats, Floats]:
-        """Steepest fall and steepest rise of the score along every feature, as positive slopes."""
-        low = np.array([slope.scaled.low for slope in self.slopes])
-        high = np.array([slope.scaled.high for slope in self.slopes])
-        return np.maximum(-low, 0.0), np.maximum(high, 0.0)
-
-    def _raw_distance(self, table: Floats, reach: Floats) -> Floats:
-        """Raw distance that surely stays within the scaled distance |`reach`|, on its side."""
-        scaling = self.frozen.scaling
-        finite = np.where(np.isinf(reach), 0.0, reach)
-        there = scaling.inverse(scaling.transform(table) + finite)
-        slip = scaling.slip(table) + scaling.slip(there)
-        distance = np.maximum(np.copysign(1.0, reach) * (there - table) * _INWARD - slip, 0.0)
-        return np.where(np.isinf(reach), math.inf, distance)
-
-
-@dataclass(frozen=True, eq=False)
-class Radius:
-    """Distances within which a decision cannot change.
-
-    Parameters
-    ----------
-    scaled : (n_rows,), L1 distance in scaled units, all features moving together
-    down, up : (n_rows, n_features), raw distance of one feature moving alone
-    """
-
-    scaled: Floats
-    down: Floats
-    up: Floats
+        exact = {verdict.feature for verdict in self.verdicts if verdict.computed}
+        return Decisions(
+            frozen=self.frozen,
+            threshold=threshold,
+            fall=np.array([max(-slope.scaled.low, 0.0) for slope in self.slopes]),
+            rise=np.array([max(slope.scaled.high, 0.0) for slope in self.slopes]),
+            exact=np.array([name in exact for name in self.frozen.features]),
+            error=self.rounding_errors[0],
+        )
 
 
 def certify(frozen: FrozenNetwork) -> Certificate:
     """Examine the stored numbers of a network and say what they guarantee."""
+    if not isinstance(frozen, FrozenNetwork):
+        raise TypeError(
+            f"`certify` examines a FrozenNetwork; got {type(frozen).__name__}: call "
+            "isotone.freeze(network) first, or isotone.load(path)"
+        )
     slope_bounds = bounds.slopes(frozen.steps, frozen.n_features)
     errors = bounds.rounding_errors(frozen)
     constants = bounds.constants(frozen.steps, frozen.lipschitz, frozen.metric)
     verdicts = _verdicts(frozen, slope_bounds, errors)
     kept = all(v.real and v.computed is not False for v in verdicts)
+    kept = kept and bool(np.all(np.isfinite(errors)))
     return Certificate(
         holds=bool(kept and np.all(constants <= 1.0)),
         fingerprint=frozen.fingerprint,
@@ -300,8 +229,7 @@ def _down(a: float, b: float) -> float:
 
 
 def _verdicts(frozen: FrozenNetwork, slope_bounds: Floats, errors: Floats) -> tuple[Verdict, ...]:
-    softmax = frozen.outputs == "logits" and frozen.n_outputs > 1
-    least_slope = _slope_of_probability if softmax else _slope_of_score
+    least_slope = _slope_of_probability if frozen.of_classes else _slope_of_score
     verdicts = []
     for j, i in np.argwhere(frozen.monotonic_cst != 0):
         slope, error = least_slope(frozen, slope_bounds, errors, j, i)
@@ -346,21 +274,6 @@ def _slope_of_probability(
     gain = subtract_down(direction * frozen.residual[k, i], direction * frozen.residual[others, i])
     slope = subtract_down(gain, add(slope_bounds[k, i], slope_bounds[others, i]))
     return float(slope.min()), float(add(errors[k], errors[others]).max())
-
-
-def _shift_ranges(
-    shifts: Sequence[float | tuple[float, float]] | Floats, features: tuple[str, ...]
-) -> tuple[Floats, Floats]:
-    if len(shifts) != len(features):
-        raise ValueError(
-            f"`shifts` has {len(shifts)} entries but the network has {len(features)} features "
-            f"({', '.join(features)}); give one per feature, 0 for none"
-        )
-    pairs = [(-abs(s), abs(s)) if np.ndim(s) == 0 else tuple(s) for s in shifts]  # type: ignore[arg-type]
-    low, high = np.array(pairs, dtype=np.float64).T
-    if not np.all(np.isfinite(pairs)) or np.any(low > high):
-        raise ValueError(f"`shifts` must be finite, with low ≤ high; got {shifts}")
-    return np.minimum(low, 0.0), np.maximum(high, 0.0)
 
 
 def _plain(value: Any) -> Any:

@@ -3,7 +3,7 @@
 A C library's `log` or `exp` is neither the same everywhere nor promised to be monotone. The ones
 here use only IEEE additions, multiplications and divisions, one after the other, so their result
 depends on nothing but the argument. `log` and `monotone_exp` snap their argument first, which is
-itself monotone: neighbouring snapped arguments have results that differ by far more than the error
+itself monotone: neighboring snapped arguments have results that differ by far more than the error
 of the formula. The error bounds below are generous; `tests/test_elementary.py` compares them with
 high-precision arithmetic.
 """
@@ -48,7 +48,7 @@ def log(x: Floats) -> Floats:
 
     .. math:: \log x = k \log 2 + 2 \,(s + s^3/3 + s^5/5 + \dots)
 
-    Snapped neighbours are at least :math:`2^{-24}` apart in ratio, so their logarithms differ by
+    Snapped neighbors are at least :math:`2^{-24}` apart in ratio, so their logarithms differ by
     more than :math:`2^{-25}`, a multiple of twice the error :math:`2^{-40}`.
     """
     mantissa, exponent = np.frexp(snap_mantissa(np.minimum(x, 2.0**1023)))
@@ -75,7 +75,7 @@ def exp(x: Floats) -> Floats:
 def monotone_exp(x: Floats) -> Floats:
     r"""Exponential with its argument snapped to the grid 2⁻³⁰ first: monotone.
 
-    Neighbours on the grid have results in the ratio :math:`1 + 2^{-30}`, far above twice the
+    Neighbors on the grid have results in the ratio :math:`1 + 2^{-30}`, far above twice the
     relative error :math:`2^{-48}` of `exp`.
     """
     return exp(snap_grid(np.clip(x, -EXP_LIMIT, EXP_LIMIT), EXP_GRID))

@@ -9,6 +9,7 @@ same bits, inputs in different cells give exact scores at least 2E apart.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +43,7 @@ MAX_DENSE = 2**24  # entries of the matrix that a convolution is unrolled into
 FINEST_GRID = 2.0**-20
 COARSEST_GRID = 2.0**-6
 MARGIN = 2.0**-10  # share of λ that a grid may cost before a coarser one is taken
-_INWARD = 1.0 - 2.0**-50  # more than the rounding of the products it is applied to
+_TRUNCATE = 1.0 - 2.0**-50  # more than the rounding of the products it is applied to
 
 Grid = float | Literal["auto"] | None
 
@@ -73,6 +74,16 @@ def freeze(
     """
     if isinstance(network, FrozenNetwork):
         return network
+    if not isinstance(network, LipschitzNetwork):
+        raise TypeError(
+            f"`freeze` takes a LipschitzNetwork or MonotonicNetwork; got {type(network).__name__}"
+        )
+    if not isinstance(scaling, Scaling | None):
+        raise TypeError(
+            f"`scaling={scaling!r}` must be a fitted Scaling: Scaling.fit(X_train, 'standard')"
+        )
+    if isinstance(grid, str) and grid != "auto":
+        raise ValueError(f"`grid={grid!r}` must be a power of two, 'auto' or None")
     n = network.n_features
     spacing = (FINEST_GRID if precision == "float64" else None) if grid == "auto" else grid
     frozen = FrozenNetwork(
@@ -90,11 +101,23 @@ def freeze(
         grid=spacing,
         provenance={"isotone": isotone.__version__} | dict(provenance or {}),
     )
+    _compare(network, frozen)
     frozen = _leave_margin(_coarsen(frozen) if grid == "auto" else frozen)
     certificate = certify(frozen)
     if not certificate.holds:
-        raise ValueError(f"the frozen network fails its certificate: {certificate.to_json()}")
+        raise RuntimeError(f"the frozen network fails its certificate: {certificate.to_json()}")
     return replace(frozen, certificate=certificate.to_dict())
+
+
+@torch.no_grad()
+def _compare(network: LipschitzNetwork, frozen: FrozenNetwork) -> None:
+    """Make sure that the steps compute what the network does, before a margin is taken."""
+    x = np.random.default_rng(0).uniform(-1, 1, (16, network.n_features))
+    expected = copy.deepcopy(network).cpu().double().eval()(torch.as_tensor(x)).numpy()
+    plain = replace(frozen, scaling=Scaling.identity(network.n_features), grid=None)
+    size = np.abs(expected) + frozen.lipschitz.sum()
+    if not np.all(np.abs(plain.score(x).reshape(expected.shape) - expected) <= 1e-3 * size):
+        raise RuntimeError("the frozen steps do not compute what the network does; report a bug")
 
 
 def _leave_margin(frozen: FrozenNetwork) -> FrozenNetwork:
@@ -103,13 +126,13 @@ def _leave_margin(frozen: FrozenNetwork) -> FrozenNetwork:
     constrained = np.any(frozen.monotonic_cst != 0, axis=0)
     # the residual is what must be left room for; float32 may have rounded it below λ
     room = np.where(constrained, _least_residual(frozen), frozen.lipschitz)
-    allowed = room * _INWARD - np.where(constrained, margin, 0.0)
+    allowed = room * _TRUNCATE - np.where(constrained, margin, 0.0)
     if np.any(allowed <= 0):
         worst = int(np.argmin(allowed))
         raise ValueError(
             f"along feature {frozen.features[worst]!r} the rounding margin {margin:.3g} uses up "
-            f"λ = {frozen.lipschitz[worst]:.3g}; choose a coarser `grid`, a smaller `clip`, or "
-            "precision='float64'"
+            f"λ = {frozen.lipschitz[worst]:.3g}; choose a coarser `grid` or a smaller `clip`"
+            + (", or precision='float64'" if frozen.precision == "float32" else "")
         )
     for _ in range(8):  # one or two suffice: what is shrunk rounds inward
         factors = _shrink_factors(frozen, allowed)
@@ -118,7 +141,7 @@ def _leave_margin(frozen: FrozenNetwork) -> FrozenNetwork:
         frozen = replace(
             frozen, steps=(_shrink(frozen.steps[0], factors, frozen), *frozen.steps[1:])
         )
-    raise ValueError("the slopes of the network could not be brought below their bounds")
+    raise RuntimeError("the slopes of the network could not be brought below their bounds")
 
 
 def _shrink_factors(frozen: FrozenNetwork, allowed: Floats) -> Floats:
@@ -133,13 +156,13 @@ def _shrink_factors(frozen: FrozenNetwork, allowed: Floats) -> Floats:
 
 def _shrink(step: Step, factors: Floats, frozen: FrozenNetwork) -> Dense:
     assert isinstance(step, Dense)  # `_steps` begins with one
-    inward = np.where(factors < 1.0, factors * _INWARD, 1.0)
+    inward = np.where(factors < 1.0, factors * _TRUNCATE, 1.0)
     return Dense(_toward_zero(step.weight * inward, frozen.precision), step.bias)
 
 
 def _least_residual(frozen: FrozenNetwork) -> Floats:
     """λᵢ as the residual really has it: half of it where it serves probabilities."""
-    share = 0.5 if frozen.outputs == "logits" and frozen.n_outputs > 1 else 1.0
+    share = 0.5 if frozen.of_classes else 1.0
     size = np.where(frozen.monotonic_cst != 0, np.abs(frozen.residual), math.inf)
     least: Floats = np.minimum(share * size.min(axis=0), frozen.lipschitz)
     return least
@@ -183,7 +206,7 @@ class _Unrolled:
     """Steps made so far, and how their units stand to those of the torch modules.
 
     `shape` is that of the torch units; `order[p]` is the flat torch position of unit p. After a
-    convolution channels come last, so that the groups of a sort are neighbours.
+    convolution channels come last, so that the groups of a sort are neighbors.
     """
 
     steps: list[Step]
@@ -198,6 +221,8 @@ class _Unrolled:
 
     def reorder(self, order: np.ndarray[Any, np.dtype[np.intp]]) -> None:
         """Append a permutation if the units are not in the given order."""
+        if len(order) != len(self.order):
+            raise ValueError(f"{len(self.order)} units cannot be put into {len(order)} places")
         if not np.array_equal(order, self.order):
             eye = np.eye(len(order))
             self.steps.append(Dense(eye[np.ix_(order, self.order)], np.zeros(len(order))))
@@ -299,7 +324,7 @@ def inward(weight: Floats, constraint: Constraint) -> Floats:
     else:
         sizes = totals(size)[:, None]
     over = sizes > constraint.bound
-    factor = np.where(over, constraint.bound / np.where(over, sizes, 1.0) * _INWARD, 1.0)
+    factor = np.where(over, constraint.bound / np.where(over, sizes, 1.0) * _TRUNCATE, 1.0)
     return weight * factor
 
 

@@ -18,13 +18,25 @@ from numpy.typing import ArrayLike, NDArray
 from isotone import modelfile
 from isotone.elementary import Floats, Reals, monotone_exp, snap_grid
 from isotone.modelfile import Arrays
-from isotone.scaling import Scaling
-from isotone.steps import Blend, Dense, Pointwise, Sort, Step, accumulate, read_only, width_after
+from isotone.scaling import Scaling, finite_table, numbers
+from isotone.steps import (
+    Blend,
+    Dense,
+    Pointwise,
+    Sort,
+    Step,
+    accumulate,
+    read_only,
+    widest,
+    width_after,
+)
 
 Precision = Literal["float64", "float32"]
 Outputs = Literal["values", "logits"]
 Metric = Literal["1", "2", "inf"]
 
+_LARGEST_CLIP = 2.0**64
+_DEEPEST_BLEND = 16
 _BLOCK_NUMBERS = 2**17  # units times events in one block: fits the second-level cache
 
 
@@ -97,22 +109,30 @@ class FrozenNetwork:
                 raise ValueError(f"`{name}` has repeated names; they must differ: {names}")
         for name in ("provenance", "certificate"):
             value = getattr(self, name)
-            if not isinstance(value, Mapping | None):
-                raise ValueError(f"`{name}` is {value!r}; it must be a dictionary")
+            if not isinstance(value, Mapping) and (name, value) != ("certificate", None):
+                raise ValueError(f"`{name}` is {value!r:.50}; it must be a dictionary")
 
     def _check_shapes(self) -> None:
-        n, m = self.n_features, width_after(self.steps, self.n_features)
-        found = (self.scaling.n_features, self.lipschitz.shape)
+        n, found = self.n_features, (self.scaling.n_features, self.lipschitz.shape)
         if n == 0 or found != (n, (n,)):
             raise ValueError(
-                f"{n} features need a scaling and `lipschitz` of that length; got {found}"
+                f"`features` has {n} names; it needs a scaling and `lipschitz` of that length, "
+                f"got {found[0]} and {found[1]}: give one name per feature"
             )
+        if not self.steps:
+            raise ValueError("a network needs at least one step, such as a dense one")
+        m = width_after(self.steps, n)
         for name in ("residual", "monotonic_cst"):
             shape = getattr(self, name).shape
             if shape != (m, n):
                 raise ValueError(
                     f"`{name}` has shape {shape}; {m} outputs and {n} features need {(m, n)}"
                 )
+        if self.classes is not None and self.outputs != "logits":
+            raise ValueError(
+                "`classes` are given but the network's outputs are values; build it with "
+                "outputs='logits', or leave `classes` out"
+            )
         if self.classes is not None and len(self.classes) != max(m, 2):
             raise ValueError(f"{m} logits need {max(m, 2)} class names; got {len(self.classes)}")
 
@@ -121,17 +141,22 @@ class FrozenNetwork:
             raise ValueError(f"`lipschitz` must be positive and finite; got {self.lipschitz}")
         if not np.all(np.isfinite(self.residual)):
             raise ValueError("`residual` holds NaN or infinity; it must be finite")
-        for name, array in self._arrays().items():
-            if not np.array_equal(array, array.astype(self.precision)):
+        for name, array in _arrays(self.steps).items():
+            if array.dtype != self.precision:
                 raise ValueError(
-                    f"the array {name!r} holds numbers that {self.precision} cannot hold"
+                    f"the array {name!r} is {array.dtype} but the network's precision is "
+                    f"{self.precision}; they must agree"
                 )
-        if not 0 < self.clip < np.inf:
-            raise ValueError(f"`clip={self.clip}` must be positive and finite")
+        for name in ("residual", "clip"):
+            number = np.asarray(getattr(self, name))
+            if not np.array_equal(number, number.astype(self.precision)):
+                raise ValueError(f"`{name}` holds numbers that {self.precision} cannot hold")
+        if not 0 < self.clip <= _LARGEST_CLIP:
+            raise ValueError(f"`clip={self.clip}` must be positive and at most {_LARGEST_CLIP:g}")
         if self.grid is not None and not _fits(self.grid, self.clip):
             raise ValueError(
-                f"`grid={self.grid}` must be a power of two that divides `clip={self.clip}` "
-                "into at most 2**52 parts; choose for instance clip=1024 and grid=2**-20"
+                f"`clip={self.clip}` and `grid={self.grid}` do not fit: the grid must be a power "
+                "of two that divides the clip into at most 2**52 parts, as 2**-20 divides 1024"
             )
 
     @property
@@ -141,6 +166,11 @@ class FrozenNetwork:
     @property
     def n_outputs(self) -> int:
         return len(self.residual)
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether directions are about probabilities after softmax."""
+        return self.outputs == "logits" and self.n_outputs > 1
 
     @property
     def widths(self) -> list[int]:
@@ -154,7 +184,7 @@ class FrozenNetwork:
     @property
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides the score and what is claimed of it."""
-        return modelfile.checksum(self._definition(), self._arrays())
+        return modelfile.checksum(json.dumps(self._definition(), sort_keys=True), self._arrays())
 
     def __repr__(self) -> str:
         shape = "-".join(str(n) for n in self.widths)
@@ -184,7 +214,7 @@ class FrozenNetwork:
         """
         table = self.table(X)
         scores = np.empty((len(table), self.n_outputs), self.precision)
-        n_rows = max(16, _BLOCK_NUMBERS // max(self.widths))
+        n_rows = max(16, _BLOCK_NUMBERS // max(self.n_features, widest(self.steps)))
         for start in range(0, len(table), n_rows):
             block = slice(start, start + n_rows)
             scores[block] = self._forward(np.ascontiguousarray(self.snap(table[block]).T)).T
@@ -237,26 +267,10 @@ class FrozenNetwork:
 
     def table(self, X: Any) -> Floats:
         """`X` as a checked array (n_rows, n_features)."""
-        if hasattr(X, "columns"):
-            missing = [name for name in self.features if name not in list(X.columns)]
-            if missing:
-                raise ValueError(
-                    f"the table has no column {missing[0]!r}; it needs {list(self.features)}"
-                )
-            X = X[list(self.features)]
-        table = np.asarray(X, dtype=np.float64)
-        if table.ndim != 2 or table.shape[1] != self.n_features:
-            raise ValueError(
-                f"`X` has shape {table.shape}; it must have one row per event and "
-                f"{self.n_features} columns: {', '.join(self.features)}"
-            )
-        if not np.all(np.isfinite(table)):
-            row, column = np.argwhere(~np.isfinite(table))[0]
-            raise ValueError(
-                f"feature {self.features[column]!r} is {table[row, column]} in row {row}; a score "
-                "needs finite numbers: drop or fill such rows"
-            )
-        return table
+        names = getattr(X, "column_names", getattr(X, "columns", None))
+        if names is not None:
+            X = np.column_stack([_column(X, list(names), name) for name in self.features])
+        return finite_table(X, self.features)
 
     def _definition(self) -> dict[str, Any]:
         return {
@@ -292,18 +306,25 @@ def load(path: str | Path) -> FrozenNetwork:
 def _build(content: dict[str, Any], arrays: Arrays) -> FrozenNetwork:
     classes = content["classes"]
     content |= {
-        "features": tuple(str(name) for name in content["features"]),
+        "features": _names(content["features"]),
         "scaling": Scaling.from_dict(content["scaling"]),
         "steps": _assemble(content["steps"], arrays, ""),
         "residual": arrays.pop("residual"),
-        "lipschitz": np.array(content["lipschitz"], dtype=np.float64),
-        "monotonic_cst": np.array(content["monotonic_cst"]),
-        "classes": None if classes is None else tuple(str(name) for name in classes),
-        "clip": float(content["clip"]),
+        "lipschitz": numbers(content["lipschitz"]),
+        "monotonic_cst": np.array([numbers(row) for row in content["monotonic_cst"]]),
+        "classes": None if classes is None else _names(classes),
+        "clip": float(numbers([content["clip"]])[0]),
+        "grid": None if content["grid"] is None else float(numbers([content["grid"]])[0]),
     }
     if arrays:
         raise ValueError(f"no step uses the array {min(arrays)!r}")
     return FrozenNetwork(**content)
+
+
+def _names(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f"names must be a list of text; got {values!r:.100}")
+    return tuple(values)
 
 
 def _describe(step: Step) -> dict[str, Any]:
@@ -330,6 +351,10 @@ def _arrays(steps: tuple[Step, ...], prefix: str = "") -> Arrays:
 
 
 def _assemble(described: list[dict[str, Any]], arrays: Arrays, prefix: str) -> tuple[Step, ...]:
+    if len(described) > modelfile.MAX_TENSORS or prefix.count(".") > _DEEPEST_BLEND:
+        raise ValueError(
+            f"{len(described)} steps, {prefix.count('.')} deep: no model is like that"
+        )
     steps: list[Step] = []
     for i, entry in enumerate(described):
         match entry["kind"]:
@@ -346,6 +371,15 @@ def _assemble(described: list[dict[str, Any]], arrays: Arrays, prefix: str) -> t
             case other:
                 raise ValueError(f"a step of kind {other!r} is unknown")
     return tuple(steps)
+
+
+def _column(table: Any, names: list[str], name: str) -> Floats:
+    """One column of a data frame or Arrow table."""
+    if names.count(name) != 1:
+        raise ValueError(
+            f"the table has {names.count(name)} columns {name!r}; it needs one of each feature"
+        )
+    return np.asarray(table[name], dtype=np.float64)
 
 
 def _fits(grid: float, clip: float) -> bool:

@@ -61,6 +61,7 @@ class BoundedLayer(nn.Module, ABC):
         self.weight = nn.Parameter(weight)
         self.bias = nn.Parameter(torch.zeros(weight.shape[0])) if bias else None
         self.constraint = Constraint()
+        self._in_network = False
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -72,12 +73,12 @@ class BoundedLayer(nn.Module, ABC):
 
     def constrain(self, constraint: Constraint) -> None:
         """Called once, by the network that the layer is part of."""
-        if self.constraint != Constraint():
+        if self._in_network:
             raise ValueError(
                 f"{self} is part of another network already, whose bound would change; make a new "
                 "layer, or copy.deepcopy the network"
             )
-        self.constraint = constraint
+        self.constraint, self._in_network = constraint, True
         self._enlist()
 
     def _enlist(self) -> None:
@@ -123,6 +124,8 @@ def _project_after_step(optimizer: torch.optim.Optimizer, *_: Any) -> None:
             layer.project_()
 
 
+# For every optimizer of the process, so that nobody can forget it; without layers that are
+# projected it costs one comparison a step.
 register_optimizer_step_post_hook(_project_after_step)
 
 
@@ -146,6 +149,11 @@ class LipschitzLinear(BoundedLayer):
         return partial(row_norms, p=self.constraint.dual)
 
     def forward(self, x: Tensor) -> Tensor:
+        if x.ndim != 2:
+            raise ValueError(
+                f"LipschitzLinear takes rows (n, {self.weight.shape[1]}) but got shape "
+                f"{tuple(x.shape)}; put nn.Flatten() before it"
+            )
         return nn.functional.linear(x, self.normalized(), self.bias)
 
     def extra_repr(self) -> str:
@@ -209,8 +217,9 @@ class LipschitzConv(BoundedLayer):
     def _class_sums(self, weight: Tensor) -> Tensor:
         sums = weight.abs().sum(dim=0).flatten(1)  # (n_in, taps)
         by_class = sums.new_zeros(len(sums), math.prod(self.stride))
-        by_class = by_class.index_add(1, self._classes, sums)
-        return by_class[:, self._classes].reshape(1, *weight.shape[1:])
+        classes = self._classes.to(weight.device)
+        by_class = by_class.index_add(1, classes, sums)
+        return by_class[:, classes].reshape(1, *weight.shape[1:])
 
     def _channel_norms(self, weight: Tensor) -> Tensor:
         norms = row_norms(weight.flatten(1), self.constraint.dual)
@@ -305,27 +314,41 @@ class Residual(nn.Module):
         self.mix = nn.Parameter(torch.zeros(()))
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.lerp(x, self.branch(x), torch.sigmoid(self.mix))
+        branch = self.branch(x)
+        if branch.shape != x.shape:
+            raise ValueError(
+                f"the branch of a Residual takes units of shape {tuple(x.shape[1:])} to "
+                f"{tuple(branch.shape[1:])}; it must keep their shape"
+            )
+        return torch.lerp(x, branch, torch.sigmoid(self.mix))
 
 
 def pointwise(module: nn.Module) -> Pointwise | None:
     """The frozen form of an activation of known Lipschitz constant, or None for other modules."""
+    if type(module) not in _ACTIVATIONS:  # a subclass may do anything
+        return None
     match module:
-        case nn.ReLU():
-            return Pointwise("relu")
         case nn.LeakyReLU(negative_slope=slope):
             return Pointwise("leaky_relu", float(slope))
-        case Abs():
-            return Pointwise("abs")
-        case nn.Hardtanh(min_val=low, max_val=high) if type(module) is nn.Hardtanh:
-            return Pointwise("hardtanh") if (low, high) == (-1.0, 1.0) else None
-        case nn.Tanh():
-            return Pointwise("tanh")
-        case nn.Sigmoid():
-            return Pointwise("sigmoid")
-        case nn.Softplus(beta=1):
-            return Pointwise("softplus")
-    return None
+        case nn.Hardtanh(min_val=low, max_val=high) if (low, high) != (-1.0, 1.0):
+            return None
+        case nn.Softplus(beta=beta, threshold=threshold) if (beta, threshold) != (1, 20):
+            return None
+    return Pointwise(_ACTIVATIONS[type(module)])
+
+
+_ACTIVATIONS: dict[type[nn.Module], str] = {
+    nn.ReLU: "relu",
+    nn.LeakyReLU: "leaky_relu",
+    Abs: "abs",
+    nn.Hardtanh: "hardtanh",
+    nn.Tanh: "tanh",
+    nn.Sigmoid: "sigmoid",
+    nn.Softplus: "softplus",
+}
+
+
+ACTIVATION_TYPES = tuple(_ACTIVATIONS)
 
 
 def why_refused(module: nn.Module) -> str:
@@ -337,6 +360,10 @@ def why_refused(module: nn.Module) -> str:
         return f"its weights have no bound; use Lipschitz{name}"
     if "Dropout" in name:
         return "it enlarges the units that it keeps; leave it out, the bound already regularizes"
+    if isinstance(module, nn.Flatten):
+        return "it flattens only some of the axes; use nn.Flatten()"
+    if isinstance(module, nn.Sequential):
+        return "it hides modules; give them one by one, as *sequential"
     if isinstance(module, nn.PReLU):
         return "its learned slope has no bound; use LeakyReLU or GroupSort"
     return "its Lipschitz constant is not known; use GroupSort, Abs, ReLU, LeakyReLU, Tanh, ..."

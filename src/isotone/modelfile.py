@@ -30,13 +30,14 @@ _ITEM_BYTES = {"F64": 8, "F32": 4}
 
 def write(path: str | Path, content: dict[str, Any], arrays: Arrays) -> None:
     """Write `content` (JSON) and `arrays` to one file, whole or not at all."""
-    meta = {"format": FORMAT_VERSION, "content": content}
-    meta["checksum"] = checksum(meta, arrays)
-    text = json.dumps(meta, allow_nan=False)
-    _check_room(path, text, arrays)
+    text = json.dumps(content, allow_nan=False)
+    # The content is a text within the text, so that the checksum is about every character of it.
+    meta = {"format": FORMAT_VERSION, "checksum": checksum(text, arrays), "content": text}
+    outer = json.dumps(meta)
+    _check_room(path, outer, arrays)
     data = safetensors.numpy.save(
         {name: np.ascontiguousarray(array) for name, array in arrays.items()},
-        metadata={"isotone": text},
+        metadata={"isotone": outer},
     )
     with replacing(Path(path)) as temporary:
         temporary.write_bytes(data)
@@ -45,21 +46,20 @@ def write(path: str | Path, content: dict[str, Any], arrays: Arrays) -> None:
 def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
     """Read what `write` wrote; anything else raises `ValueError` at once."""
     path = Path(path)
-    meta_text = _check_header(path)
-    meta = _parse(meta_text, path)
-    if not isinstance(meta, dict) or "format" not in meta:
+    meta = _parse(_check_header(path), path)
+    if not isinstance(meta, dict) or type(meta.get("format")) is not int:
         raise _error(path, "has no format version", "was it written by `isotone`?")
     if meta["format"] != FORMAT_VERSION:
         raise _error(
             path,
-            f"has format version {meta['format']!r}; this isotone reads version {FORMAT_VERSION}",
+            f"has format version {meta['format']}; this isotone reads version {FORMAT_VERSION}",
             "upgrade isotone, or save the model again with this version",
         )
     try:
         arrays = dict(safetensors.numpy.load(path.read_bytes()))
     except Exception as error:  # the library has its own exception type, not exported
         raise _error(path, f"is damaged ({error})", "copy or save it again") from error
-    if meta.pop("checksum", None) != checksum(meta, arrays):
+    if meta.get("checksum") != checksum(str(meta.get("content")), arrays):
         raise _error(
             path, "does not match its checksum", "it was altered or damaged; copy it again"
         )
@@ -68,12 +68,15 @@ def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
             raise _error(
                 path, f"has NaN or infinity in {name!r}", "train and save the model again"
             )
-    return meta["content"], arrays
+    content = _parse(str(meta.get("content")), path)
+    if not isinstance(content, dict):
+        raise _error(path, "has no content", "save the model again")
+    return content, arrays
 
 
-def checksum(meta: dict[str, Any], arrays: Arrays) -> str:
-    """SHA-256 over a canonical form of the JSON content and of every array."""
-    digest = hashlib.sha256(json.dumps(meta, sort_keys=True, allow_nan=False).encode())
+def checksum(text: str, arrays: Arrays) -> str:
+    """SHA-256 over a text and every array: names, types, shapes and numbers."""
+    digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         little = array.astype(array.dtype.newbyteorder("<"), copy=False)
@@ -118,6 +121,10 @@ def _check_header(path: Path) -> str:
             path, f"has {len(header)} arrays; at most {MAX_TENSORS} are read", "it is not ours"
         )
     declared = sum(_declared_bytes(path, name, entry) for name, entry in header.items())
+    if declared > MAX_BYTES:
+        raise _error(
+            path, f"declares {declared} bytes of numbers", f"at most {MAX_BYTES} are read"
+        )
     if declared != size - 8 - length:
         raise _error(
             path,
@@ -133,22 +140,27 @@ def _check_header(path: Path) -> str:
 def _declared_bytes(path: Path, name: str, entry: Any) -> int:
     """Bytes of one array as its header entry says, within the limits."""
     try:
-        shape = [int(n) for n in entry["shape"]]
-        size = _ITEM_BYTES[entry["dtype"]] * math.prod(shape)
-    except (KeyError, TypeError, ValueError) as error:
-        raise _error(path, f"has a malformed entry for {name!r}", "it is damaged") from error
-    if len(shape) > 2 or any(not 0 < n <= MAX_BYTES for n in shape) or size > MAX_BYTES:
-        raise _error(path, f"declares an array {name!r} of shape {shape}", "no model is like that")
-    return size
+        shape, item = entry["shape"], _ITEM_BYTES[entry["dtype"]]
+        whole = all(type(n) is int for n in shape)
+    except (KeyError, TypeError) as error:
+        raise _error(path, f"has a malformed entry for {name!r:.50}", "it is damaged") from error
+    if not whole or len(shape) > 2 or any(not 0 < n <= MAX_BYTES for n in shape):
+        what = f"declares an array {name!r:.50} of shape {shape!r:.50}"
+        raise _error(path, what, "no model is like that")
+    return int(item * math.prod(shape))
 
 
 def _parse(text: str | bytes, path: Path) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise _error(
             path, f"has unreadable text ({error})", "it is not an .isotone file"
         ) from error
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
 
 
 def _error(path: str | Path, what: str, advice: str) -> ValueError:

@@ -9,38 +9,37 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import takewhile
 from typing import Literal, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from isotone.architecture import Layers, count_outputs, find_input_shape, make_modules
 from isotone.elementary import Floats
 from isotone.frozen import Metric, Outputs
 from isotone.initialization import Init, initialize
 from isotone.layers import (
+    ACTIVATION_TYPES,
     Apply,
     BoundedLayer,
     Center,
     Chain,
     Constraint,
     GroupSort,
-    LipschitzLinear,
     Residual,
     pointwise,
-    why_refused,
 )
 from isotone.norms import NORMS, Norm
 
-Layers = Sequence[int] | Sequence[nn.Module]
 MetricOrder = Literal[1, 2] | float
 
 T = TypeVar("T")
 
 _METRICS: dict[float, Metric] = {1: "1", 2: "2", math.inf: "inf"}
+_LEAST = 1e-20  # smallest λ
 _DUAL = {"1": math.inf, "2": 2.0, "inf": 1.0}
-_HARMLESS = (GroupSort, Center, nn.Identity, nn.Flatten)
 
 
 class Options(TypedDict, total=False):
@@ -65,7 +64,8 @@ class LipschitzNetwork(nn.Module):
     Parameters
     ----------
     layers : widths of a dense network with GroupSort between its layers, such as [4, 20, 20, 1];
-        or modules of `isotone.layers` and activations of known constant
+        or modules of `isotone.layers` and activations of known constant, whose weights are set
+        anew
     lipschitz : λ, or one λᵢ per feature, for scaled inputs
     metric : p, one of 1, 2 and infinity
     chain : "one" or "inf"; by default "one" (the paper's) for one output and metric 1, otherwise
@@ -102,11 +102,11 @@ class LipschitzNetwork(nn.Module):
         input_shape: tuple[int, ...] | None = None,
     ) -> None:
         super().__init__()
-        modules = _dense(layers, group_size) if _are_widths(layers) else _checked(layers)
+        modules = make_modules(layers, group_size)
         self.layers = nn.Sequential(*modules)
-        self.input_shape = _input_shape(modules, input_shape)
+        self.input_shape = find_input_shape(modules, input_shape)
         self.n_features = math.prod(self.input_shape)
-        self.n_outputs = _n_outputs(self.layers, self.input_shape)
+        self.n_outputs = count_outputs(self.layers, self.input_shape)
         self.outputs: Outputs = _choice("outputs", outputs, ("values", "logits"))
         self.metric = _metric(metric)
         self.chain = self._choose_chain(chain)
@@ -117,6 +117,10 @@ class LipschitzNetwork(nn.Module):
             _choice("norm", norm, tuple(NORMS)), _choice("apply", apply, ("direct", "project"))
         )
         initialize(self.layers, init)
+        if apply == "project":
+            for layer in self.layers.modules():
+                if isinstance(layer, BoundedLayer):
+                    layer.project_()
 
     def g(self, x: Tensor) -> Tensor:
         """The Lipschitz part, (n_rows, n_outputs), for scaled rows."""
@@ -162,8 +166,7 @@ class LipschitzNetwork(nn.Module):
                 "a network needs at least one layer with weights, such as LipschitzLinear"
             )
         first_norm = 1.0 if self.chain == "one" else _DUAL[self.metric]
-        if self.chain == "inf" and first_norm != 1.0:
-            self._refuse_early_residual(modules)
+        self._refuse_before_weights(modules)
         bound = _root(float(self.lipschitz.max()) / _activation_constant(modules), len(bounded))
         for i, layer in enumerate(bounded):
             dual = first_norm if i == 0 else 1.0
@@ -184,14 +187,20 @@ class LipschitzNetwork(nn.Module):
             if isinstance(inner, Residual):
                 self._constrain_branch(inner, norm, apply)
 
-    def _refuse_early_residual(self, modules: list[nn.Module]) -> None:
-        for module in modules:
-            if isinstance(module, BoundedLayer):
-                return
-            if isinstance(module, Residual):
+    def _refuse_before_weights(self, modules: list[nn.Module]) -> None:
+        """Nothing may come before the first weights that they do not measure in the same norm."""
+        early = list(takewhile(lambda module: not isinstance(module, BoundedLayer), modules))
+        if self.chain == "one" or self.metric == "inf":
+            return
+        refused: tuple[type[nn.Module], ...] = (Residual,)
+        if self.metric == "2":
+            refused = (Residual, GroupSort, Center, *ACTIVATION_TYPES)
+        for module in early:
+            if isinstance(module, refused):
                 raise ValueError(
-                    f"a `Residual` before the first weights would be measured in the input metric "
-                    f"{self.metric} and in the ∞-norm at once; put a LipschitzLinear before it"
+                    f"{type(module).__name__} before the first weights would be measured in the "
+                    f"{self.metric}-norm of the inputs and in the ∞-norm of the units; put a "
+                    "LipschitzLinear before it"
                 )
 
 
@@ -257,97 +266,26 @@ class MonotonicNetwork(LipschitzNetwork):
         return self.g(rows) + rows @ self._residual.T.to(x.dtype)
 
 
-def _are_widths(layers: Layers) -> bool:
-    return all(isinstance(layer, int) for layer in layers)
-
-
-def _dense(layers: Layers, group_size: int | None) -> list[nn.Module]:
-    widths = [cast(int, width) for width in layers]
-    if len(widths) < 2:
-        raise ValueError(f"`layers={widths}` needs at least the numbers of inputs and of outputs")
-    modules: list[nn.Module] = []
-    for n_in, n_out in pairwise(widths):
-        modules += [LipschitzLinear(n_in, n_out), GroupSort(group_size=group_size)]
-        if group_size and n_out % group_size and len(modules) < 2 * (len(widths) - 1):
-            divisors = ", ".join(str(d) for d in range(1, n_out + 1) if n_out % d == 0)
-            raise ValueError(
-                f"`group_size={group_size}` does not divide the width {n_out}; "
-                f"choose from {divisors}"
-            )
-    return modules[:-1]
-
-
-def _checked(layers: Layers) -> list[nn.Module]:
-    """The modules, all of them of known Lipschitz constant."""
-    for layer in layers:
-        if not isinstance(layer, nn.Module):
-            raise TypeError(f"`layers` holds {layer!r}; give all widths, or all modules")
-        if isinstance(layer, Residual):
-            _checked(list(layer.branch))
-        elif not isinstance(layer, (BoundedLayer, *_HARMLESS)) and pointwise(layer) is None:
-            raise ValueError(
-                f"{layer} cannot be part of a Lipschitz network: {why_refused(layer)}"
-            )
-    modules = [cast(nn.Module, layer) for layer in layers]
-    if len({id(m) for top in modules for m in top.modules()}) < sum(
-        len(list(top.modules())) for top in modules
-    ):
-        raise ValueError("`layers` holds one module twice; make two modules")
-    return modules
-
-
-def _input_shape(modules: list[nn.Module], declared: tuple[int, ...] | None) -> tuple[int, ...]:
-    if declared is not None:
-        return tuple(declared)
-    for module in modules:
-        if isinstance(module, LipschitzLinear):
-            return (module.weight.shape[1],)
-        if isinstance(module, BoundedLayer | Residual | nn.Flatten):
-            break
-    raise ValueError(
-        "`input_shape` is needed for a network that does not begin with a LipschitzLinear; give "
-        "(n_features,), (channels, length) or (channels, height, width)"
-    )
-
-
-@torch.no_grad()
-def _n_outputs(layers: nn.Sequential, shape: tuple[int, ...]) -> int:
-    """Send one row of zeros through the layers to see that they fit."""
-    layers.eval()
-    dtype = next((parameter.dtype for parameter in layers.parameters()), torch.float32)
-    x = torch.zeros(1, *shape, dtype=dtype)
-    for i, layer in enumerate(layers):
-        before = tuple(x.shape[1:])
-        try:
-            x = layer(x)
-        except (RuntimeError, ValueError) as error:
-            raise ValueError(
-                f"layer {i}, {layer}, cannot take units of shape {before}: {error}"
-            ) from error
-    layers.train()
-    if x.ndim != 2:
-        raise ValueError(
-            f"the layers end in units of shape {tuple(x.shape[1:])}; a network must end in a row "
-            "of outputs: add nn.Flatten() and a LipschitzLinear"
-        )
-    return x.shape[1]
-
-
 def _metric(metric: MetricOrder) -> Metric:
-    if metric not in _METRICS:
+    if not isinstance(metric, int | float) or metric not in _METRICS:
         raise ValueError(f"`metric={metric!r}` must be 1, 2 or infinity (math.inf)")
     return _METRICS[metric]
 
 
 def _per_feature(lipschitz: float | Sequence[float] | Floats, n_features: int) -> Floats:
+    if isinstance(lipschitz, str):
+        raise TypeError(f"`lipschitz={lipschitz!r}` is text; give one number, or one per feature")
     values = np.asarray(lipschitz, dtype=np.float64)
     if values.ndim and values.shape != (n_features,):
         raise ValueError(
             f"`lipschitz` has shape {values.shape} but the network has {n_features} features; "
             "give one number, or one per feature"
         )
-    if not np.all((values > 0) & np.isfinite(values)):
-        raise ValueError(f"`lipschitz={lipschitz}` must be positive and finite")
+    if not np.all((values >= _LEAST) & (values <= 1.0 / _LEAST)):
+        raise ValueError(
+            f"`lipschitz={lipschitz}` must be positive, and between {_LEAST:g} and {1 / _LEAST:g} "
+            "so that float32 can hold the weights; choose other units"
+        )
     return np.broadcast_to(values, (n_features,)).copy()
 
 

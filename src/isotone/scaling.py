@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.elementary import Floats, exp, log
+from isotone.elementary import EXP_LIMIT, Floats, exp, log
 
 Kind = Literal["identity", "standard", "robust", "log"]
 
@@ -98,17 +98,9 @@ class Scaling:
         X : (n_rows, n_features)
         kinds : one kind for all columns, or one per column
         """
-        table = np.asarray(X, dtype=np.float64)
-        if table.ndim != 2 or len(table) == 0:
-            raise ValueError(
-                f"`X` has shape {table.shape}; it must be a table with at least one row"
-            )
-        if not np.all(np.isfinite(table)):
-            row, column = np.argwhere(~np.isfinite(table))[0]
-            raise ValueError(
-                f"`X` holds {table[row, column]} in row {row}, column {column}; a scaling is "
-                "fitted on finite numbers: drop or fill such rows"
-            )
+        table = finite_table(X)
+        if len(table) == 0:
+            raise ValueError("`X` has no rows; a scaling is fitted on at least one")
         each = [kinds] * table.shape[1] if isinstance(kinds, str | Log) else list(kinds)
         if len(each) != table.shape[1]:
             raise ValueError(
@@ -124,7 +116,12 @@ class Scaling:
 
     def transform(self, X: ArrayLike) -> Floats:
         """Scale raw rows (n_rows, n_features)."""
-        v = np.array(X, dtype=np.float64, ndmin=2)
+        v = np.array(X, dtype=np.float64)
+        if v.ndim != 2 or v.shape[1] != self.n_features:
+            raise ValueError(
+                f"`X` has shape {v.shape}; the scaling has {self.n_features} columns: give "
+                f"(n_rows, {self.n_features})"
+            )
         for i in np.flatnonzero(self.log):
             v[:, i] = log(np.maximum(v[:, i] + self.offset[i], self.floor[i]))
         return (v - self.center) * self.factor
@@ -149,6 +146,17 @@ class Scaling:
         log_slip = 2.0**-23 * (np.abs(X) + np.abs(self.offset))
         return np.where(self.log, log_slip, 2.0**-48 * (np.abs(X) + np.abs(self.center)))
 
+    def scaled_slip(self, reach: float) -> Floats:
+        """The same in scaled units, for scaled numbers of at most `reach`, per column."""
+        linear = 2.0**-48 * (reach + np.abs(self.center * self.factor))
+        return np.where(self.log, 2.0**-22 * self.factor + linear, linear)
+
+    def invertible(self, x: Floats) -> NDArray[np.bool_]:
+        """Where `inverse` can be trusted: finite, and within the range of the exponential."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            v = x / self.factor + self.center
+            return np.isfinite(v) & (~self.log | (np.abs(v) < EXP_LIMIT - 10.0))
+
     def describe(self, column: int) -> str:
         """The map of one column as a formula."""
         center, factor = self.center[column], self.factor[column]
@@ -167,7 +175,45 @@ class Scaling:
 
     @classmethod
     def from_dict(cls, data: dict[str, list[Any]]) -> Scaling:
-        return cls(**{field.name: np.array(data[field.name]) for field in fields(cls)})
+        """What `to_dict` gave; anything else raises `ValueError`."""
+        if not all(isinstance(flag, bool) for flag in data["log"]):
+            raise ValueError(
+                f"`log` of a scaling must hold true or false; got {data['log']!r:.100}"
+            )
+        names = [field.name for field in fields(cls) if field.name != "log"]
+        return cls(np.array(data["log"], bool), **{name: numbers(data[name]) for name in names})
+
+
+def finite_table(X: ArrayLike, features: Sequence[str] | None = None) -> Floats:
+    """`X` as an array of finite numbers, (n_rows, n_features)."""
+    try:
+        table = np.asarray(X)
+        if isinstance(X, np.ma.MaskedArray) or table.dtype.kind not in "biufO":
+            raise TypeError(f"it is of type {type(X).__name__} and holds {table.dtype}")
+        table = table.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"`X` is no table of numbers ({error}); convert its columns") from error
+    if table.ndim != 2 or (features is not None and table.shape[1] != len(features)):
+        columns = (
+            "columns" if features is None else f"{len(features)} columns: {', '.join(features)}"
+        )
+        raise ValueError(f"`X` has shape {table.shape}; it must have rows and {columns}")
+    if not np.all(np.isfinite(table)):
+        row, column = np.argwhere(~np.isfinite(table))[0]
+        name = f"column {column}" if features is None else f"feature {features[column]!r}"
+        raise ValueError(
+            f"{name} is {table[row, column]} in row {row}; only finite numbers can be used: drop "
+            "or fill such rows"
+        )
+    return table
+
+
+def numbers(values: Any) -> Floats:
+    """A list from a file as an array; `ValueError` unless it holds numbers and nothing else."""
+    good = isinstance(values, list) and all(type(value) in (int, float) for value in values)
+    if not good:
+        raise ValueError(f"a list of numbers was expected; got {values!r:.100}")
+    return np.array(values, dtype=np.float64)
 
 
 def _fit_column(
@@ -191,6 +237,8 @@ def _fit_column(
 
 def _fit_log(x: Floats, kind: Log, column: int) -> tuple[bool, float, float, float, float]:
     floor = float(np.min(x + kind.offset)) if kind.floor is None else kind.floor
+    if kind.floor is not None and not 0 < floor < np.inf:
+        raise ValueError(f"`floor={floor}` of column {column} must be positive and finite")
     if not 0 < floor < np.inf:
         raise ValueError(
             f"column {column} has {x.min()} as its smallest value, so log(x + {kind.offset}) does "

@@ -2,7 +2,8 @@
 
 `group_sort` is the only function to use. On the CPU it runs sorting networks of the compiled
 engine, many groups at a time; elsewhere it runs `torch.sort`. Both give the same bits, forward and
-backward: equal values keep their order, 0.0 and -0.0 are equal, NaN comes last.
+backward: equal values keep their order, 0.0 and -0.0 are equal, NaN comes last. (Unless denormal
+numbers are flushed to zero, `torch.set_flush_denormal`: then the engine flushes them too.)
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def group_sort(x: Tensor, group_size: int) -> Tensor:
     >>> group_sort(torch.tensor([3.0, 1.0, 2.0, -1.0]), group_size=2)
     tensor([ 1.,  3., -1.,  2.])
     """
-    _check_divides(group_size, x.shape[-1])
+    check_divides(group_size, x.shape[-1])
     if not _runs_on_engine(x, group_size):
         return _sort_with_torch(x, group_size)
     if x.requires_grad and torch.is_grad_enabled():
@@ -49,7 +50,8 @@ def group_sort(x: Tensor, group_size: int) -> Tensor:
     return _sort_values(x.contiguous(), group_size)
 
 
-def _check_divides(group_size: int, width: int) -> None:
+def check_divides(group_size: int, width: int) -> None:
+    """Raise `ValueError` with the sizes to choose from unless `group_size` divides `width`."""
     if group_size > 0 and width % group_size == 0:
         return
     *others, last = [str(size) for size in range(1, width + 1) if width % size == 0] or ["1"]
@@ -69,11 +71,12 @@ def _runs_on_engine(x: Tensor, group_size: int) -> bool:
 def _is_traced(x: Tensor) -> bool:
     """Tell whether torch follows `x` in a way that the engine cannot see.
 
-    That is under torch.compile, in the transforms of torch.func and in forward-mode
-    differentiation.
+    That is under torch.compile and torch.jit.trace, in the transforms of torch.func and in
+    forward-mode differentiation.
     """
     return (
         torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
         or torch._C._functorch.is_functorch_wrapped_tensor(x)
         or forward_ad._current_level >= 0
     )

@@ -2,7 +2,7 @@
 
 A batch is held with one row per unit and one column per event. Every number is computed by the
 same sequence of elementwise operations whatever the batch, so the score of an event never depends
-on its neighbours; a matrix product of a library would not give that.
+on its neighbors; a matrix product of a library would not give that.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ class Dense:
         shapes = self.weight.shape, self.bias.shape
         if self.weight.ndim != 2 or self.bias.shape != self.weight.shape[:1] or 0 in shapes[0]:
             raise ValueError(f"a dense step needs shapes (n_out, n_in) and (n_out,); got {shapes}")
+        if {self.weight.dtype, self.bias.dtype} - {np.dtype("f4"), np.dtype("f8")}:
+            raise ValueError(f"a dense step needs float32 or float64; got {self.weight.dtype}")
         if not (np.all(np.isfinite(self.weight)) and np.all(np.isfinite(self.bias))):
             raise ValueError(
                 "a weight or bias is NaN or infinite; a network must have finite numbers: look at "
@@ -187,6 +189,12 @@ def accumulate(result: Reals, weight: Reals, h: Reals) -> Reals:
         np.multiply(weight[:, k, None], h[k], out=product)
         result += product
     return result
+
+
+def widest(steps: tuple[Step, ...]) -> int:
+    """Largest number of units that any step has, those inside blends included."""
+    widths = [len(step.bias) for step in steps if isinstance(step, Dense)]
+    return max([1, *widths, *(widest(step.steps) for step in steps if isinstance(step, Blend))])
 
 
 def width_after(steps: tuple[Step, ...], n_in: int) -> int:

@@ -5,6 +5,8 @@ A command parses, calls the library and prints; no command here loads torch on i
 
 from __future__ import annotations
 
+import io
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -38,6 +40,9 @@ def _isotone(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; exit code 2 with one line on stderr if the library refuses."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # λ and ∞ on a terminal that has only ASCII
     try:
         app(arguments)
     except (ValueError, OSError, ImportError) as error:

@@ -100,7 +100,9 @@ def _describe_limits(certificate: Certificate) -> str:
 def _print_features(certificate: Certificate, k: int) -> None:
     output.print()
     if len(certificate.constants) > 1:
-        about = "; directions are those of its probability" if certificate.of_classes else ""
+        about = (
+            "; directions are those of its probability" if certificate.frozen.of_classes else ""
+        )
         name = terminal.output_names(certificate.frozen)[k]
         output.print(printable(f"output {name}{about}"), style="bold")
     output.print(_feature_table(certificate, k))

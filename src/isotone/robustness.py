@@ -1,0 +1,158 @@
+"""Robustness: how far rows may move, and how many decisions can change, under bounded slopes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.elementary import Floats
+from isotone.frozen import FrozenNetwork
+
+Flags = NDArray[np.bool_]
+Shifts = Sequence[float | tuple[float, float]] | Floats
+
+_SHORTEN = 1.0 - 2.0**-30  # distances are multiplied by this, more than they can be rounded
+
+
+@dataclass(frozen=True, eq=False)
+class Radius:
+    """Distances within which a decision cannot change.
+
+    Parameters
+    ----------
+    scaled : (n_rows,), L1 distance in scaled units, all features moving together
+    down, up : (n_rows, n_features), raw distance of one feature moving alone
+    """
+
+    scaled: Floats
+    down: Floats
+    up: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """The decisions score ≥ `threshold` of a network with one output, and what can change them.
+
+    Parameters
+    ----------
+    fall, rise : steepest fall and rise of the score along every feature, scaled, not negative
+    exact : features along which the computed score is monotone to the last bit
+    error : bound of the rounding error of a computed score
+    """
+
+    frozen: FrozenNetwork
+    threshold: float
+    fall: Floats
+    rise: Floats
+    exact: Flags
+    error: float
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.threshold):
+            raise ValueError(f"`threshold={self.threshold}` must be a finite number")
+
+    def radius(self, X: Any) -> Radius:
+        """How far every row may move before its decision can change."""
+        accepted, gap = self._gap(X)
+        # what hurts when a feature goes down, and when it goes up: (n_rows, n_features)
+        down = np.where(accepted[:, None], self.rise, self.fall)
+        up = np.where(accepted[:, None], self.fall, self.rise)
+        both, cells = np.maximum(down, up), self._cells()
+        table = self.frozen.table(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            together = _reach(gap, both.max(axis=1), (both * cells).sum(axis=1))
+            reach_down = self._one_by_one(_reach(gap[:, None], down, down * cells), gap, down)
+            reach_up = self._one_by_one(_reach(gap[:, None], up, up * cells), gap, up)
+            return Radius(
+                scaled=together,
+                down=self._raw_distance(table, -reach_down),
+                up=self._raw_distance(table, reach_up),
+            )
+
+    def flip_bound(self, X: Any, shifts: Shifts) -> float:
+        """Largest fraction of the rows whose decision can change under shifts of the features."""
+        accepted, gap = self._gap(X)
+        table = self.frozen.table(X)
+        low, high = _shift_ranges(shifts, self.frozen.features)
+        moved = (low != 0) | (high != 0)
+        if len(table) == 0 or not moved.any():
+            return 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            x, lowest, highest = (self._clamped(table + shift) for shift in (0.0, low, high))
+            down = np.where(moved, np.maximum(x - lowest, 0.0) / _SHORTEN + self._cells(), 0.0)
+            up = np.where(moved, np.maximum(highest - x, 0.0) / _SHORTEN + self._cells(), 0.0)
+            safe = self._largest_change(accepted, down, up) < gap  # false for NaN
+        return float(np.mean(~safe))
+
+    def _gap(self, X: Any) -> tuple[Flags, Floats]:
+        """Decision of every row, and how far its exact score surely lies off the threshold."""
+        score = self.frozen.score(X).astype(np.float64)
+        off = np.abs(score - self.threshold) * _SHORTEN - 2 * self.error
+        return score >= self.threshold, np.maximum(off, 0.0)
+
+    def _cells(self) -> Floats:
+        """How much farther than a scaled feature what enters the network can move, (n_features,).
+
+        By rounding to the grid and to float32, and by the rounding of the scaling itself.
+        """
+        frozen = self.frozen
+        cast = frozen.clip * 2.0**-23 if frozen.precision == "float32" else 0.0
+        return cast + (frozen.grid or 0.0) + frozen.scaling.scaled_slip(frozen.clip)
+
+    def _one_by_one(self, reach: Floats, gap: Floats, slope: Floats) -> Floats:
+        """Infinite where the move only helps, to the last bit or with room for errors."""
+        helps = np.where(self.exact | (gap[:, None] > 0), math.inf, 0.0)
+        return np.where(slope > 0, reach, helps)
+
+    def _raw_distance(self, table: Floats, reach: Floats) -> Floats:
+        """Raw distance that surely stays within the scaled distance |`reach`|, on its side."""
+        scaling = self.frozen.scaling
+        x = scaling.transform(table)
+        moved = x + np.where(np.isinf(reach), 0.0, reach)
+        there = scaling.inverse(moved)
+        slip = scaling.slip(table) + scaling.slip(there)
+        distance = np.copysign(1.0, reach) * (there - table) * _SHORTEN - slip
+        trusted = scaling.invertible(x) & scaling.invertible(moved) & (distance > 0)
+        return np.where(np.isinf(reach), math.inf, np.where(trusted, distance, 0.0))
+
+    def _clamped(self, table: Floats) -> Floats:
+        return np.clip(self.frozen.scaling.transform(table), -self.frozen.clip, self.frozen.clip)
+
+    def _largest_change(self, accepted: Flags, down: Floats, up: Floats) -> Floats:
+        """How much every score can change for the worse when features move so far down or up."""
+        worse = np.where(
+            accepted[:, None],
+            np.maximum(self.rise * down, self.fall * up),
+            np.maximum(self.rise * up, self.fall * down),
+        )
+        total: Floats = worse.sum(axis=1) / _SHORTEN
+        return total
+
+
+def _reach(gap: Floats, slope: Floats, lost: Floats) -> Floats:
+    """Scaled distance over which a score of this slope cannot cross the gap, less what is lost."""
+    room = np.maximum(gap * _SHORTEN - lost / _SHORTEN, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.where(slope > 0, np.nan_to_num(room / slope * _SHORTEN, nan=0.0), math.inf)
+
+
+def _shift_ranges(shifts: Shifts, features: tuple[str, ...]) -> tuple[Floats, Floats]:
+    if isinstance(shifts, int | float):
+        raise ValueError(f"`shifts={shifts}` must have one entry per feature, 0 for none")
+    if len(shifts) != len(features):
+        raise ValueError(
+            f"`shifts` has {len(shifts)} entries but the network has {len(features)} features "
+            f"({', '.join(features)}); give one per feature, 0 for none"
+        )
+    pairs = [(-abs(s), abs(s)) if np.ndim(s) == 0 else tuple(s) for s in shifts]  # type: ignore[arg-type]
+    if any(len(pair) != 2 for pair in pairs) or not np.all(np.isfinite(pairs)):
+        raise ValueError(f"`shifts` must hold finite numbers or pairs (low, high); got {shifts}")
+    low, high = np.array(pairs, dtype=np.float64).T
+    if np.any(low > high):
+        raise ValueError(f"`shifts` must have low ≤ high; got {shifts}")
+    return np.minimum(low, 0.0), np.maximum(high, 0.0)
