@@ -1,0 +1,248 @@
+"""Losses that suit networks of bounded slope (Sec. 5 of the paper).
+
+Which one to use:
+
+- **Overlapping classes**, the usual case in science: `CrossEntropy`. A bounded slope costs nothing
+  there.
+- **Separable classes with small margins**: a loss that asks for more than the slope allows keeps
+  pulling at rows that are right already, at the expense of those that are not. `CrossEntropy` with
+  a large `temperature`, or `Hinge` with a small `margin`, stop pulling early.
+- **Separable classes, few dimensions, largest margins**: `DynamicHinge`, whose margin is half the
+  distance to the other class. Its minimum is close to the signed distance function.
+- **Regression**: `SquaredError`, `AbsoluteError` (outliers), `Quantile`.
+- **Distance of two distributions**: `KantorovichRubinstein`.
+
+A loss is called with scores (..., n, n_outputs) and targets, and gives a number per row, (..., n);
+leading axes are members of an ensemble. `prepare` makes targets from labels once, before training.
+`mean` weighs the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import cKDTree
+from torch import Tensor
+
+from isotone.elementary import Floats
+from isotone.frozen import Metric, Outputs
+
+NDArrayInt = NDArray[np.int64]
+
+_ORDER = {"1": 1.0, "2": 2.0, "inf": np.inf}
+
+
+class Loss(Protocol):
+    """What training needs of a loss."""
+
+    @property
+    def outputs(self) -> Outputs: ...
+
+    def prepare(self, x: Floats, y: ArrayLike, metric: Metric) -> Tensor:
+        """Targets for scaled rows `x` with labels or values `y`."""
+
+    def __call__(self, score: Tensor, target: Tensor) -> Tensor:
+        """One number per row."""
+
+
+def mean(losses: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Weighted mean over the rows, the last axis."""
+    if weight is None:
+        return losses.mean(dim=-1)
+    return (losses * weight).sum(dim=-1) / weight.sum()
+
+
+def balanced_weights(y: ArrayLike) -> Floats:
+    """Weights with which all classes count alike, and which are 1 on average."""
+    _, index, counts = np.unique(np.asarray(y), return_inverse=True, return_counts=True)
+    weights: Floats = len(index) / (len(counts) * counts[index])
+    return weights
+
+
+@dataclass(frozen=True)
+class CrossEntropy:
+    r"""Cross-entropy of logits times `temperature`, Eq. 13.
+
+    .. math:: L_\tau(y, \hat y) = L^{BCE}(y, \tau \hat y)
+
+    Labels are 0 and 1 for one output, 0 to K - 1 for K outputs.
+    """
+
+    temperature: float = 1.0
+    outputs: Outputs = "logits"
+
+    def __post_init__(self) -> None:
+        _check_positive("temperature", self.temperature)
+
+    def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
+        return torch.as_tensor(_labels(y))
+
+    def __call__(self, score: Tensor, target: Tensor) -> Tensor:
+        logits = self.temperature * score
+        if score.shape[-1] == 1:
+            z = logits[..., 0]
+            return torch.nn.functional.softplus(z) - z * target
+        chosen = target.expand(score.shape[:-1])[..., None]
+        return -logits.log_softmax(dim=-1).gather(-1, chosen)[..., 0]
+
+
+@dataclass(frozen=True)
+class Hinge:
+    r"""Hinge with a fixed margin, Eq. 16: :math:`\max(0, m - y \hat y)` for :math:`y = \pm 1`."""
+
+    margin: float = 1.0
+    outputs: Outputs = "logits"
+
+    def __post_init__(self) -> None:
+        _check_positive("margin", self.margin)
+
+    def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
+        return torch.as_tensor(2.0 * _binary(y) - 1.0)
+
+    def __call__(self, score: Tensor, target: Tensor) -> Tensor:
+        sign = target.to(score.dtype)
+        return (self.margin - sign * _single(score)).clamp(min=0.0)
+
+
+@dataclass(frozen=True)
+class DynamicHinge:
+    r"""Hinge whose margin is half the distance to the other class, Eq. 14 and 15.
+
+    .. math:: \delta(x | y) = d(C^{-y}, x) / 2
+
+    in the metric of the network's inputs. The nearest rows are found with a k-d tree.
+    """
+
+    outputs: Outputs = "logits"
+
+    def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
+        """Labels ±1 and margins, (n, 2)."""
+        labels = _binary(y)
+        signs = 2.0 * labels - 1.0
+        return torch.as_tensor(np.stack([signs, half_distances(x, labels, metric)], axis=1))
+
+    def __call__(self, score: Tensor, target: Tensor) -> Tensor:
+        sign, margin = target.to(score.dtype).unbind(dim=-1)
+        return (margin - sign * _single(score)).clamp(min=0.0)
+
+
+def half_distances(x: Floats, labels: Floats, metric: Metric = "1") -> Floats:
+    """Half the distance of every row to the nearest row of the other class."""
+    distances = np.empty(len(x))
+    for label in (0, 1):
+        tree = cKDTree(x[labels != label])
+        distances[labels == label] = tree.query(x[labels == label], p=_ORDER[metric])[0]
+    return distances / 2.0
+
+
+@dataclass(frozen=True)
+class SquaredError:
+    """(y - ŷ)², summed over the outputs."""
+
+    outputs: Outputs = "values"
+
+    def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
+        return _values(y)
+
+    def __call__(self, score: Tensor, target: Tensor) -> Tensor:
+        return (score - target.to(score.dtype)).square().sum(dim=-1)
+
+
+@dataclass(frozen=True)
+class AbsoluteError:
+    """|y - ŷ|, summed over the outputs: outliers count less."""
+
+    outputs: Outputs = "values"
+
+    def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
+        return _values(y)
+
+    def __call__(self, score: Tensor, target: Tensor) -> Tensor:
+        return (score - target.to(score.dtype)).abs().sum(dim=-1)
+
+
+@dataclass(frozen=True)
+class Quantile:
+    r"""The pinball loss: its minimum is the `level` quantile of y given x.
+
+    .. math:: \max(\alpha (y - \hat y), (\alpha - 1)(y - \hat y))
+    """
+
+    level: float = 0.5
+    outputs: Outputs = "values"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 1:
+            raise ValueError(f"`level={self.level}` must lie between 0 and 1, as 0.9 does")
+
+    def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
+        return _values(y)
+
+    def __call__(self, score: Tensor, target: Tensor) -> Tensor:
+        gap = target.to(score.dtype) - score
+        return torch.maximum(self.level * gap, (self.level - 1.0) * gap).sum(dim=-1)
+
+
+@dataclass(frozen=True)
+class KantorovichRubinstein:
+    r"""Minus the dual of the Wasserstein distance: :math:`-(E_P[g] - E_Q[g])`.
+
+    Rows with label 1 are drawn from P, those with label 0 from Q. The sum over rows of weight
+    1 / n of each class is the mean difference; `prepare` puts that into the targets.
+    """
+
+    outputs: Outputs = "values"
+
+    def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
+        labels = _binary(y)
+        return torch.as_tensor((1.0 - 2.0 * labels) * balanced_weights(labels) * 2.0)
+
+    def __call__(self, score: Tensor, target: Tensor) -> Tensor:
+        return target.to(score.dtype) * _single(score)
+
+
+def _labels(y: ArrayLike) -> NDArrayInt:
+    values = np.asarray(y)
+    labels = values.astype(np.int64)
+    if (
+        values.ndim != 1
+        or not np.array_equal(labels, values)
+        or (len(labels) and labels.min() < 0)
+    ):
+        raise ValueError(
+            f"labels have shape {values.shape} and hold {np.unique(values)[:5]}; they must be the "
+            "whole numbers 0, 1, ... in one column: encode the classes first"
+        )
+    return labels
+
+
+def _binary(y: ArrayLike) -> Floats:
+    labels = _labels(y)
+    if not np.array_equal(np.unique(labels), [0, 1]):
+        raise ValueError(
+            f"labels hold {np.unique(labels)[:5]}; this loss needs rows of both classes 0 and 1: "
+            "use CrossEntropy for more classes"
+        )
+    return labels.astype(np.float64)
+
+
+def _values(y: ArrayLike) -> Tensor:
+    values = np.asarray(y, dtype=np.float64)
+    return torch.as_tensor(values[:, None] if values.ndim == 1 else values)
+
+
+def _single(score: Tensor) -> Tensor:
+    if score.shape[-1] != 1:
+        raise ValueError(
+            f"the network has {score.shape[-1]} outputs; this loss is for one: use CrossEntropy"
+        )
+    return score[..., 0]
+
+
+def _check_positive(name: str, value: float) -> None:
+    if not 0 < value < np.inf:
+        raise ValueError(f"`{name}={value}` must be positive and finite")
