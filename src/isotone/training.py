@@ -1,0 +1,397 @@
+"""Training: Algorithm 1 of the paper with a modern loop around it.
+
+`train(network, x, y, loss)` is the short way. Underneath, `fit` drives a *learner*, which is one
+network here and a whole stack of them in `isotone.ensemble`: it plans learning rates, validates,
+stops early, keeps the best weights of every member, and writes checkpoints. A run that is killed
+at any moment and started again with the same checkpoint ends with the same bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from torch import Tensor
+
+from isotone.atomic import replacing
+from isotone.losses import Loss, mean
+from isotone.network import LipschitzNetwork
+from isotone.rows import Rows, order_of_rows
+
+Tensors = dict[str, Tensor]
+Schedule = Literal["cosine", "exponential", "constant"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How to train.
+
+    Parameters
+    ----------
+    epochs : at most
+    learning_rate : at the start; `schedule` takes it to `final_rate` times that at the end
+    weight_decay : decoupled, as in AdamW
+    patience : epochs without a lower validation loss after which a member stops; None never stops
+    tolerance : by how much lower it must be
+    seed : decides the order of the rows in every epoch
+    """
+
+    epochs: int = 50
+    batch_size: int = 256
+    learning_rate: float = 0.01
+    schedule: Schedule = "cosine"
+    final_rate: float = 0.1
+    weight_decay: float = 0.0
+    patience: int | None = None
+    tolerance: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "learning_rate", "final_rate"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"`{name}={getattr(self, name)}` must be positive and finite")
+        if self.schedule not in ("cosine", "exponential", "constant"):
+            raise ValueError(
+                f"`schedule={self.schedule!r}` is unknown; choose 'cosine', 'exponential' or "
+                "'constant'"
+            )
+
+    def rates(self, epoch: int, n_steps: int) -> list[float]:
+        """Learning rates of the steps of one epoch."""
+        total = self.epochs * n_steps
+        return [self._rate((epoch * n_steps + step) / total) for step in range(n_steps)]
+
+    def _rate(self, time: float) -> float:
+        if self.schedule == "constant":
+            return self.learning_rate
+        if self.schedule == "exponential":
+            return self.learning_rate * math.pow(self.final_rate, time)
+        cosine = 0.5 * (1.0 + math.cos(math.pi * time))
+        return self.learning_rate * (self.final_rate + (1.0 - self.final_rate) * cosine)
+
+
+@dataclass
+class History:
+    """What happened in every epoch, for every member; `validation` is empty without such rows."""
+
+    training: list[list[float]] = field(default_factory=list)
+    validation: list[list[float]] = field(default_factory=list)
+    best_epoch: list[int] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def n_epochs(self) -> int:
+        return len(self.training)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Learner(Protocol):
+    """Something that learns from rows: one network, or a stack of members at once."""
+
+    n_members: int
+
+    def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
+        """One epoch; mean training loss of every member, (n_members,)."""
+
+    def losses(self, rows: Rows) -> Tensor:
+        """Loss of every member on all rows, (n_members,)."""
+
+    def state(self) -> Tensors:
+        """Everything that training changes; the tensors are copies."""
+
+    def load_state(self, state: Tensors) -> None: ...
+
+    def merge(self, best: Tensors, better: Tensor) -> Tensors:
+        """`best` with the present weights of the members that are `better`."""
+
+    def weights(self) -> Tensors:
+        """Copies of the weights alone."""
+
+    def load_weights(self, weights: Tensors) -> None: ...
+
+
+def batches(rows: Rows, epoch: int, recipe: Recipe) -> Iterator[tuple[Rows, float]]:
+    """The rows of one epoch in their order, batch by batch, with the learning rate of each."""
+    shuffled = rows[order_of_rows(len(rows), recipe.seed, epoch)]
+    starts = range(0, len(rows), recipe.batch_size)
+    for start, rate in zip(starts, recipe.rates(epoch, len(starts)), strict=True):
+        yield shuffled[start : start + recipe.batch_size], rate
+
+
+class NetworkLearner:
+    """One network, any layers, any loss."""
+
+    n_members = 1
+
+    def __init__(self, network: LipschitzNetwork, loss: Loss, recipe: Recipe) -> None:
+        self.network, self.loss = network, loss
+        self.optimizer = torch.optim.AdamW(
+            network.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
+        )
+
+    def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
+        self.network.train()
+        total = torch.zeros((), dtype=torch.float64)
+        for batch, rate in batches(rows, epoch, recipe):
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            loss = mean(self.loss(self.network(batch.x), batch.target), batch.weight)
+            self.optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+            total += loss.detach().double() * len(batch) / len(rows)
+        return total[None]
+
+    @torch.no_grad()
+    def losses(self, rows: Rows) -> Tensor:
+        self.network.eval()
+        parts = [rows[start : start + 65536] for start in range(0, len(rows), 65536)]
+        each = torch.cat([self.loss(self.network(part.x), part.target) for part in parts])
+        return mean(each.double(), rows.weight)[None]
+
+    def state(self) -> Tensors:
+        return optimizer_state(self.optimizer) | self.weights()
+
+    def load_state(self, state: Tensors) -> None:
+        self.load_weights(load_optimizer_state(self.optimizer, state))
+
+    def weights(self) -> Tensors:
+        return {name: value.clone() for name, value in self.network.state_dict().items()}
+
+    def load_weights(self, weights: Tensors) -> None:
+        self.network.load_state_dict(weights)
+
+    def merge(self, best: Tensors, better: Tensor) -> Tensors:
+        return self.weights() if bool(better[0]) else best
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> Tensors:
+    """What an optimizer remembers, as named tensors; copies."""
+    return {
+        f"optimizer.{i}.{key}": value.clone()
+        for i, entries in optimizer.state_dict()["state"].items()
+        for key, value in entries.items()
+    }
+
+
+def load_optimizer_state(optimizer: torch.optim.Optimizer, state: Tensors) -> Tensors:
+    """Put back what `optimizer_state` gave; returns the other tensors."""
+    entries: dict[int, Tensors] = {}
+    for name in [name for name in state if name.startswith("optimizer.")]:
+        _, index, key = name.split(".")
+        entries.setdefault(int(index), {})[key] = state[name].clone()
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": entries})
+    return {name: value for name, value in state.items() if not name.startswith("optimizer.")}
+
+
+@dataclass
+class _Progress:
+    """Where a run stands: what a checkpoint holds beside the learner."""
+
+    epoch: int
+    history: History
+    best: Tensors
+    best_loss: Tensor
+    best_epoch: Tensor
+
+    @classmethod
+    def start(cls, learner: Learner) -> _Progress:
+        n = learner.n_members
+        infinite = torch.full((n,), math.inf, dtype=torch.float64)
+        return cls(0, History(), learner.weights(), infinite, torch.zeros(n, dtype=torch.long))
+
+
+def fit(
+    learner: Learner,
+    rows: Rows,
+    recipe: Recipe,
+    *,
+    validation: Rows | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_seconds: float = 30.0,
+    identity: str = "",
+    progress: bool = False,
+) -> History:
+    """Train a learner; it ends with the best weights by validation loss, if there are such rows.
+
+    Parameters
+    ----------
+    checkpoint : a file to continue from, if it exists, and to write after an epoch whenever
+        `checkpoint_seconds` have passed
+    identity : anything else that must be the same when a run continues
+    progress : show a bar with the loss
+    """
+    start = time.perf_counter()
+    key = _fingerprint(rows, validation, recipe, learner, identity)
+    run = _Progress.start(learner)
+    if checkpoint is not None and Path(checkpoint).exists():
+        run = _load(Path(checkpoint), learner, key)
+    before, saved = run.history.seconds, start
+    with _bar(progress) as bar:
+        task = bar.add_task("training", total=recipe.epochs, completed=run.epoch, loss="")
+        while run.epoch < recipe.epochs and not _all_stopped(run, recipe, validation):
+            _one_epoch(learner, rows, validation, recipe, run)
+            run.history.seconds = before + time.perf_counter() - start
+            bar.update(task, completed=run.epoch, loss=_describe(run.history))
+            if checkpoint is not None and time.perf_counter() - saved >= checkpoint_seconds:
+                _save(Path(checkpoint), learner, run, key)
+                saved = time.perf_counter()
+    if validation is not None:
+        learner.load_weights(run.best)
+    run.history.best_epoch = run.best_epoch.tolist()
+    return run.history
+
+
+def train(
+    network: LipschitzNetwork,
+    x: ArrayLike,
+    y: ArrayLike,
+    loss: Loss,
+    recipe: Recipe | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    validation: tuple[ArrayLike, ArrayLike] | None = None,
+    checkpoint: str | Path | None = None,
+    progress: bool = False,
+) -> History:
+    """Train one network on scaled rows.
+
+    Parameters
+    ----------
+    x : (n_rows, n_features), scaled
+    y : labels 0, 1, ... or values
+    validation : x and y of rows that are not trained on; the best weights on them are kept
+
+    Examples
+    --------
+    >>> from isotone import MonotonicNetwork
+    >>> from isotone.losses import SquaredError
+    >>> x = np.linspace(-1, 1, 50)[:, None]
+    >>> network = MonotonicNetwork([1, 8, 1], monotonic_cst=[1])
+    >>> history = train(network, x, x[:, 0] ** 3, SquaredError(), Recipe(epochs=20, batch_size=50))
+    >>> history.training[-1] < history.training[0]
+    True
+    """
+    recipe = recipe or Recipe()
+    metric = network.metric
+    rows = Rows.of(x, y, loss, sample_weight=sample_weight, metric=metric)
+    if rows.x.shape[1] != network.n_features:
+        raise ValueError(
+            f"`x` has {rows.x.shape[1]} columns; the network takes {network.n_features} features"
+        )
+    held_out = None if validation is None else Rows.of(*validation, loss, metric=metric)
+    learner = NetworkLearner(network, loss, recipe)
+    return fit(
+        learner,
+        rows,
+        recipe,
+        validation=held_out,
+        checkpoint=checkpoint,
+        identity=f"{network} {loss}",
+        progress=progress,
+    )
+
+
+def _one_epoch(
+    learner: Learner, rows: Rows, validation: Rows | None, recipe: Recipe, run: _Progress
+) -> None:
+    loss = learner.learn(rows, run.epoch, recipe)
+    if not bool(torch.isfinite(loss).all()):
+        member = int((~torch.isfinite(loss)).nonzero()[0, 0])
+        raise ValueError(
+            f"the training loss of member {member} is {float(loss[member])} in epoch {run.epoch}; "
+            "it must stay finite: lower the learning rate, or look for extreme rows"
+        )
+    run.history.training.append(loss.tolist())
+    if validation is not None:
+        _validate(learner, validation, recipe, run)
+    run.epoch += 1
+
+
+def _validate(learner: Learner, validation: Rows, recipe: Recipe, run: _Progress) -> None:
+    loss = learner.losses(validation)
+    run.history.validation.append(loss.tolist())
+    better = (loss < run.best_loss - recipe.tolerance) & ~_stopped(run, recipe)
+    run.best = learner.merge(run.best, better)
+    run.best_loss = torch.where(better, loss, run.best_loss)
+    run.best_epoch = torch.where(better, run.epoch, run.best_epoch)
+
+
+def _stopped(run: _Progress, recipe: Recipe) -> Tensor:
+    """Members whose patience has run out: what comes later cannot become their best."""
+    if recipe.patience is None:
+        return torch.zeros_like(run.best_epoch, dtype=torch.bool)
+    return run.epoch - 1 - run.best_epoch >= recipe.patience
+
+
+def _all_stopped(run: _Progress, recipe: Recipe, validation: Rows | None) -> bool:
+    return validation is not None and bool(_stopped(run, recipe).all())
+
+
+def _fingerprint(
+    rows: Rows, validation: Rows | None, recipe: Recipe, learner: Learner, identity: str
+) -> str:
+    """What must be the same for a checkpoint to be continued."""
+    digest = hashlib.sha256(f"{recipe} {learner.n_members} {identity}".encode())
+    for part in (rows, validation):
+        for tensor in () if part is None else (part.x, part.target, part.weight):
+            if tensor is not None:
+                digest.update(tensor.contiguous().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _save(path: Path, learner: Learner, run: _Progress, key: str) -> None:
+    content = {
+        "key": key,
+        "epoch": run.epoch,
+        "history": json.dumps(run.history.to_dict()),
+        "learner": learner.state(),
+        "best": run.best,
+        "best_loss": run.best_loss,
+        "best_epoch": run.best_epoch,
+    }
+    with replacing(path) as temporary:
+        torch.save(content, temporary)
+
+
+def _load(path: Path, learner: Learner, key: str) -> _Progress:
+    try:
+        content = torch.load(path, weights_only=True)
+        same = content["key"] == key
+    except Exception as error:  # pickle, zip and torch raise almost anything for a foreign file
+        raise ValueError(
+            f"checkpoint {str(path)!r} cannot be read ({error}); remove it"
+        ) from error
+    if not same:
+        raise ValueError(
+            f"checkpoint {str(path)!r} is of another run (other rows, network, loss or recipe); "
+            "continue with the same, or remove it to start anew"
+        )
+    learner.load_state(content["learner"])
+    history = History(**json.loads(content["history"]))
+    best = content["best"], content["best_loss"], content["best_epoch"]
+    return _Progress(content["epoch"], history, *best)
+
+
+def _bar(shown: bool) -> Progress:
+    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[loss]}")
+    return Progress(*columns, TimeRemainingColumn(), disable=not shown)
+
+
+def _describe(history: History) -> str:
+    text = f"loss {np.mean(history.training[-1]):.4f}"
+    return text + (
+        f", validation {np.mean(history.validation[-1]):.4f}" if history.validation else ""
+    )
