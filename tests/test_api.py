@@ -22,7 +22,8 @@ NUMPY_HALF = [
     *("bounds", "robustness", "certificate", "rootfile", "table"),
 ]
 TORCH_HALF = [
-    *("sorting", "norms", "layers", "initialization", "architecture", "network", "freezing"),
+    *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
+    *("freezing", "losses", "rows", "training", "ensemble"),
 ]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]
 

@@ -209,3 +209,36 @@ def test_what_freezing_itself_could_get_wrong_is_noticed(monkeypatch: pytest.Mon
         patch.setattr(freezing, "_array", lambda values, length: np.ones(length))
         with pytest.raises(RuntimeError, match="do not compute what the network does"):
             freeze(network)
+
+
+@pytest.mark.parametrize("layers", [[3, 8, 8, 1], [3, 8, 2], [3, 1]])
+@pytest.mark.parametrize("group_size", [None, 2])
+def test_an_average_is_one_certified_network(layers: list[int], group_size: int | None) -> None:
+    networks = []
+    for seed in range(5):
+        torch.manual_seed(seed)
+        options = {"monotonic_cst": [1, -1, 0], "lipschitz": 1.0 + seed, "group_size": group_size}
+        networks.append(MonotonicNetwork(layers, **options))
+        saturate(networks[-1])
+    frozen = freeze(networks)
+    certificate = certify(frozen)
+    assert certificate.holds
+    assert frozen.lipschitz == pytest.approx(3.0)
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    expected = np.mean([scores(network, X) for network in networks], axis=0)
+    lost = 2 * freezing.MARGIN * 3.0 * np.abs(X).sum(axis=1, keepdims=True)
+    assert np.all(np.abs(frozen.score(X).reshape(200, -1) - expected) <= lost)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (LipschitzNetwork([2, 8, 1]), "must be alike"),
+        (LipschitzNetwork([2, 4, 4, 1]), "different depths"),
+        (LipschitzNetwork([3, 4, 1]), "must have the same features"),
+        (MonotonicNetwork([2, 4, 1], monotonic_cst=[1, 0]), "must have the same features"),
+    ],
+)
+def test_different_networks_have_no_average(other: LipschitzNetwork, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        freeze([LipschitzNetwork([2, 4, 1]), other])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isotone.certificate import Certificate, certify
+    from isotone.ensemble import Ensemble
     from isotone.freezing import freeze
     from isotone.frozen import FrozenNetwork, load
     from isotone.layers import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     )
     from isotone.network import LipschitzNetwork, MonotonicNetwork
     from isotone.scaling import Log, Scaling
+    from isotone.training import Recipe, train
 
 __version__ = "0.1.0"
 
@@ -43,6 +45,9 @@ _HOME = {
     "LipschitzNetwork": "network",
     "MonotonicNetwork": "network",
     "freeze": "freezing",
+    "Recipe": "training",
+    "train": "training",
+    "Ensemble": "ensemble",
 }
 
 __all__ = [  # noqa: RUF022 (in the order of the table)
@@ -62,6 +67,9 @@ __all__ = [  # noqa: RUF022 (in the order of the table)
     "LipschitzNetwork",
     "MonotonicNetwork",
     "freeze",
+    "Recipe",
+    "train",
+    "Ensemble",
 ]
 
 

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 import isotone
 from isotone import bounds
+from isotone.averaging import average
 from isotone.certificate import certify
 from isotone.elementary import Floats, Reals
 from isotone.frozen import FrozenNetwork, Precision
@@ -49,7 +50,7 @@ Grid = float | Literal["auto"] | None
 
 
 def freeze(
-    network: LipschitzNetwork | FrozenNetwork,
+    network: LipschitzNetwork | FrozenNetwork | Sequence[LipschitzNetwork],
     *,
     scaling: Scaling | None = None,
     features: Sequence[str] | None = None,
@@ -63,7 +64,8 @@ def freeze(
 
     Parameters
     ----------
-    network : trained; left as it is. A frozen one is returned unchanged
+    network : trained; left as it is. A frozen one is returned unchanged. Several networks of one
+        architecture are frozen into one, their average, which is as monotone as each of them
     scaling : from raw to the scaled inputs that the network was trained on; identity if None
     features, classes : names
     precision : "float64", monotone to the last bit; "float32" is faster and monotone up to 2E
@@ -74,9 +76,15 @@ def freeze(
     """
     if isinstance(network, FrozenNetwork):
         return network
-    if not isinstance(network, LipschitzNetwork):
+    members = [network] if isinstance(network, LipschitzNetwork) else network
+    if (
+        not isinstance(members, Sequence)
+        or not members
+        or not all(isinstance(member, LipschitzNetwork) for member in members)
+    ):
         raise TypeError(
-            f"`freeze` takes a LipschitzNetwork or MonotonicNetwork; got {type(network).__name__}"
+            f"`freeze` takes a LipschitzNetwork or MonotonicNetwork, or several; got "
+            f"{type(network).__name__}"
         )
     if not isinstance(scaling, Scaling | None):
         raise TypeError(
@@ -84,24 +92,27 @@ def freeze(
         )
     if isinstance(grid, str) and grid != "auto":
         raise ValueError(f"`grid={grid!r}` must be a power of two, 'auto' or None")
-    n = network.n_features
+    first = members[0]
+    n = first.n_features
     spacing = (FINEST_GRID if precision == "float64" else None) if grid == "auto" else grid
     frozen = FrozenNetwork(
         features=tuple(f"x{i}" for i in range(n)) if features is None else tuple(features),
         scaling=Scaling.identity(n) if scaling is None else scaling,
-        steps=tuple(_store(step, precision) for step in _steps(network)),
-        residual=_toward_zero(network.residual(), precision).astype(np.float64),
-        lipschitz=network.lipschitz,
-        monotonic_cst=network.directions().astype(np.int8),
-        outputs=network.outputs,
+        steps=tuple(_store(step, precision) for step in _average(members)),
+        residual=_toward_zero(np.mean([m.residual() for m in members], axis=0), precision).astype(
+            np.float64
+        ),
+        lipschitz=np.mean([m.lipschitz for m in members], axis=0),
+        monotonic_cst=first.directions().astype(np.int8),
+        outputs=first.outputs,
         classes=None if classes is None else tuple(classes),
-        metric=network.metric,
+        metric=first.metric,
         precision=precision,
         clip=clip,
         grid=spacing,
         provenance={"isotone": isotone.__version__} | dict(provenance or {}),
     )
-    _compare(network, frozen)
+    _compare(members, frozen)
     frozen = _leave_margin(_coarsen(frozen) if grid == "auto" else frozen)
     certificate = certify(frozen)
     if not certificate.holds:
@@ -110,11 +121,13 @@ def freeze(
 
 
 @torch.no_grad()
-def _compare(network: LipschitzNetwork, frozen: FrozenNetwork) -> None:
-    """Make sure that the steps compute what the network does, before a margin is taken."""
-    x = np.random.default_rng(0).uniform(-1, 1, (16, network.n_features))
-    expected = copy.deepcopy(network).cpu().double().eval()(torch.as_tensor(x)).numpy()
-    plain = replace(frozen, scaling=Scaling.identity(network.n_features), grid=None)
+def _compare(members: Sequence[LipschitzNetwork], frozen: FrozenNetwork) -> None:
+    """Make sure that the steps compute what the networks do, before a margin is taken."""
+    x = np.random.default_rng(0).uniform(-1, 1, (16, frozen.n_features))
+    rows = torch.as_tensor(x)
+    each = [copy.deepcopy(member).cpu().double().eval()(rows).numpy() for member in members]
+    expected = np.mean(each, axis=0)
+    plain = replace(frozen, scaling=Scaling.identity(frozen.n_features), grid=None)
     size = np.abs(expected) + frozen.lipschitz.sum()
     if not np.all(np.abs(plain.score(x).reshape(expected.shape) - expected) <= 1e-3 * size):
         raise RuntimeError("the frozen steps do not compute what the network does; report a bug")
@@ -227,6 +240,24 @@ class _Unrolled:
             eye = np.eye(len(order))
             self.steps.append(Dense(eye[np.ix_(order, self.order)], np.zeros(len(order))))
             self.order = order
+
+
+def _average(members: Sequence[LipschitzNetwork]) -> list[Step]:
+    if len(members) == 1:
+        return _steps(members[0])
+    if len({_kind(member) for member in members}) > 1:
+        raise ValueError(
+            "networks that are averaged must have the same features, directions, outputs, chain "
+            "and metric"
+        )
+    chain, metric = members[0].chain, members[0].metric
+    return average([_steps(member) for member in members], chain, metric)
+
+
+def _kind(network: LipschitzNetwork) -> tuple[object, ...]:
+    """What networks must have in common for their average to keep their promises."""
+    choices = network.chain, network.metric, network.outputs, network.n_features
+    return *choices, network.directions().tobytes()
 
 
 def _steps(network: LipschitzNetwork) -> list[Step]:

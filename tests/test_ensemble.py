@@ -1,0 +1,141 @@
+"""Ensembles: members trained together end where they would have ended alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from isotone import MonotonicNetwork, certify, ensemble, freeze
+from isotone.ensemble import Ensemble, StackLearner
+from isotone.losses import CrossEntropy, SquaredError
+from isotone.rows import Rows
+from isotone.training import Recipe, train
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 3))
+Y = (X @ [1.0, 0.5, -0.5] + 0.3 * RNG.normal(size=300) > 0).astype(int)
+RECIPE = Recipe(epochs=4, batch_size=64)
+
+
+def members(n: int = 4, **options: Any) -> list[MonotonicNetwork]:
+    networks = []
+    for seed in range(n):
+        torch.manual_seed(seed)
+        options = {"layers": [3, 8, 8, 1], "monotonic_cst": [1, 0, -1], "lipschitz": 2.0} | options
+        networks.append(MonotonicNetwork(**options))
+    return networks
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"group_size": 2},
+        {"chain": "inf"},
+        {"layers": [3, 8, 2], "outputs": "logits", "monotonic_cst": np.zeros((2, 3))},
+        {"layers": [3, 1]},
+        {"lipschitz": [1.0, 2.0, 3.0]},
+    ],
+    ids=str,
+)
+def test_members_end_where_they_would_have_ended_alone(options: Any) -> None:
+    stack = Ensemble(members(**options))
+    history = stack.train(X, Y, CrossEntropy(), RECIPE)
+    for s, alone in enumerate(members(**options)):
+        expected = train(alone, X, Y, CrossEntropy(), RECIPE)
+        assert np.array(history.training)[:, s] == pytest.approx(
+            np.array(expected.training)[:, 0], rel=1e-4
+        )
+        for together, single in zip(
+            stack.networks[s].parameters(), alone.parameters(), strict=True
+        ):
+            assert torch.allclose(together, single, atol=2e-3)
+
+
+def test_every_member_may_have_its_own_lambda() -> None:
+    networks = [members(1, lipschitz=value)[0] for value in (0.5, 1.0, 4.0)]
+    stack = Ensemble(networks)
+    stack.train(X, Y, CrossEntropy(), replace(RECIPE, epochs=40))
+    for network in stack.networks:
+        assert certify(freeze(network)).holds
+    assert stack.summary().best == 2  # the steepest fits these rows best
+
+
+def test_members_may_see_the_rows_in_orders_of_their_own() -> None:
+    shared, own = Ensemble(members()), Ensemble(members())
+    shared.train(X, Y, CrossEntropy(), RECIPE)
+    own.train(X, Y, CrossEntropy(), RECIPE, own_order=True)
+    first = [e.networks[0].layers[0].weight for e in (shared, own)]
+    other = [e.networks[1].layers[0].weight for e in (shared, own)]
+    assert torch.allclose(first[0], first[1], atol=1e-3)  # member 0 has the seed itself
+    assert not torch.allclose(other[0], other[1], atol=1e-3)
+
+
+def test_every_member_keeps_its_own_best_weights() -> None:
+    recipe = Recipe(epochs=30, batch_size=16, learning_rate=0.2, schedule="constant", patience=4)
+    noise = RNG.normal(size=300)
+    stack = Ensemble(members())
+    history = stack.train(
+        X[:60], noise[:60], SquaredError(), recipe, validation=(X[60:], noise[60:])
+    )
+    assert len(set(history.best_epoch)) > 1
+    for s, network in enumerate(stack.networks):
+        with torch.no_grad():
+            score = network(torch.as_tensor(X[60:], dtype=torch.float32))[:, 0].double().numpy()
+        loss = float(np.mean((score - noise[60:]) ** 2))
+        assert loss == pytest.approx(history.validation[history.best_epoch[s]][s], rel=1e-5)
+
+
+def test_summary_tells_mean_spread_and_best() -> None:
+    stack = Ensemble(members())
+    with pytest.raises(ValueError, match="call `train` first"):
+        stack.summary()
+    history = stack.train(X, Y, CrossEntropy(), RECIPE)
+    summary = stack.summary()
+    losses = np.array(history.training[-1])
+    assert (summary.mean, summary.spread) == pytest.approx((losses.mean(), losses.std()))
+    assert summary.best_loss == losses[summary.best] == losses.min()
+
+
+def test_a_killed_ensemble_continues_to_the_same_bits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    undisturbed, resumed = Ensemble(members()), Ensemble(members())
+    undisturbed.train(X, Y, CrossEntropy(), RECIPE)
+    learn = StackLearner.learn
+
+    def killed(self: Any, rows: Rows, epoch: int, recipe: Recipe) -> Any:
+        if epoch == 2:
+            raise KeyboardInterrupt
+        return learn(self, rows, epoch, recipe)
+
+    monkeypatch.setattr(ensemble, "fit", partial(ensemble.fit, checkpoint_seconds=0.0))
+    with monkeypatch.context() as patch:
+        patch.setattr(StackLearner, "learn", killed)
+        with pytest.raises(KeyboardInterrupt):
+            Ensemble(members()).train(X, Y, CrossEntropy(), RECIPE, checkpoint=tmp_path / "run")
+    resumed.train(X, Y, CrossEntropy(), RECIPE, checkpoint=tmp_path / "run")
+    for a, b in zip(undisturbed.networks, resumed.networks, strict=True):
+        pairs = zip(a.parameters(), b.parameters(), strict=True)
+        assert all(torch.equal(p, q) for p, q in pairs)
+
+
+@pytest.mark.parametrize(
+    ("networks", "message"),
+    [
+        ([], "at least one network"),
+        (members(1) + members(1, layers=[3, 4, 1]), "network 1 differs from the first"),
+        (members(1) + members(1, monotonic_cst=[1, 1, 1]), "network 1 differs from the first"),
+        (members(1, norm="matrix"), "network 0 has another norm"),
+        (members(1, apply="project"), "network 0 has another norm"),
+    ],
+)
+def test_what_cannot_be_stacked_is_refused(networks: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Ensemble(networks)
