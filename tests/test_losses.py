@@ -143,8 +143,9 @@ def test_balanced_weights_make_classes_count_alike() -> None:
         (lambda: Quantile(level=1.0), "`level=1.0` must lie between 0 and 1"),
         (lambda: CrossEntropy().prepare(X, Y + 0.5), "encode the classes first"),
         (lambda: CrossEntropy().prepare(X, Y - 1), "encode the classes first"),
-        (lambda: Hinge().prepare(X, np.arange(60) % 3), "use CrossEntropy for more classes"),
-        (lambda: Hinge().prepare(X, np.zeros(60)), "needs rows of both classes"),
+        (lambda: Hinge().prepare(X, np.arange(60) % 3), "use CrossEntropy for more"),
+        (lambda: DynamicHinge().prepare(X, np.zeros(60)), "needs rows of both classes"),
+        (lambda: KantorovichRubinstein().prepare(X, np.ones(60)), "needs rows of both classes"),
         (lambda: Hinge()(score(2), torch.ones(60)), "has 2 outputs; this loss is for one"),
     ],
 )

@@ -121,7 +121,7 @@ class DynamicHinge:
 
     def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
         """Labels ±1 and margins, (n, 2)."""
-        labels = _binary(y)
+        labels = _binary(y, both=True)
         signs = 2.0 * labels - 1.0
         return torch.as_tensor(np.stack([signs, half_distances(x, labels, metric)], axis=1))
 
@@ -198,7 +198,7 @@ class KantorovichRubinstein:
     outputs: Outputs = "values"
 
     def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
-        labels = _binary(y)
+        labels = _binary(y, both=True)
         return torch.as_tensor((1.0 - 2.0 * labels) * balanced_weights(labels) * 2.0)
 
     def __call__(self, score: Tensor, target: Tensor) -> Tensor:
@@ -220,13 +220,16 @@ def _labels(y: ArrayLike) -> NDArrayInt:
     return labels
 
 
-def _binary(y: ArrayLike) -> Floats:
+def _binary(y: ArrayLike, both: bool = False) -> Floats:
+    """Labels 0 and 1 as numbers; with rows of both classes, if asked for."""
     labels = _labels(y)
-    if not np.array_equal(np.unique(labels), [0, 1]):
+    if len(labels) and labels.max() > 1:
         raise ValueError(
-            f"labels hold {np.unique(labels)[:5]}; this loss needs rows of both classes 0 and 1: "
-            "use CrossEntropy for more classes"
+            f"labels hold {np.unique(labels)[:5]}; this loss is for the classes 0 and 1: use "
+            "CrossEntropy for more"
         )
+    if both and len(np.unique(labels)) < 2:
+        raise ValueError("all labels are alike; this loss needs rows of both classes")
     return labels.astype(np.float64)
 
 
