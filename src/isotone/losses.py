@@ -19,6 +19,7 @@ leading axes are members of an ensemble. `prepare` makes targets from labels onc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -203,6 +204,37 @@ class KantorovichRubinstein:
 
     def __call__(self, score: Tensor, target: Tensor) -> Tensor:
         return target.to(score.dtype) * _single(score)
+
+
+LOSSES: dict[str, Callable[..., Loss]] = {
+    "cross-entropy": CrossEntropy,
+    "hinge": Hinge,
+    "dynamic-hinge": DynamicHinge,
+    "squared-error": SquaredError,
+    "absolute-error": AbsoluteError,
+    "quantile": Quantile,
+}
+
+
+def parse_loss(text: str) -> Loss:
+    """A loss by name, with its parameter behind a colon.
+
+    Examples
+    --------
+    >>> parse_loss("cross-entropy:16")
+    CrossEntropy(temperature=16.0, outputs='logits')
+    """
+    name, colon, parameter = text.partition(":")
+    if name not in LOSSES:
+        raise ValueError(f"loss {name!r} is unknown; choose from {', '.join(LOSSES)}")
+    if not colon:
+        return LOSSES[name]()
+    if name not in ("cross-entropy", "hinge", "quantile"):
+        raise ValueError(f"loss {name!r} has no parameter; leave out {colon + parameter!r}")
+    try:
+        return LOSSES[name](float(parameter))
+    except ValueError as error:
+        raise ValueError(f"loss {text!r} cannot be used: {error}") from error
 
 
 def _labels(y: ArrayLike) -> NDArrayInt:
