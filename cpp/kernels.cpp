@@ -156,6 +156,7 @@ void sort(const SortTask<T>& task) {
 
 }  // namespace
 
-const Kernels kernels = {ISOTONE_NAME_OF(ISOTONE_ISA), sort<float>, sort<double>};
+const Kernels kernels = {ISOTONE_NAME_OF(ISOTONE_ISA), sort<float>, sort<double>, &trainer_float,
+                         &trainer_double};
 
 }  // namespace isotone::ISOTONE_ISA
