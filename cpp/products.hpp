@@ -30,30 +30,44 @@ inline void with_constant(int size, Run run) {
     run(std::integral_constant<int, most>());
 }
 
+// Calls run(std::integral_constant<int, i>()) for i = 0, ..., n - 1. GCC keeps arrays in registers
+// if their indices are constants from the start, but not if it has to unroll a loop first.
+template <class Run, int... i>
+ISOTONE_INLINE void unroll(Run run, std::integer_sequence<int, i...>) {
+    (run(std::integral_constant<int, i>()), ...);
+}
+
+template <int n, class Run>
+ISOTONE_INLINE void unroll(Run run) {
+    unroll(run, std::make_integer_sequence<int, n>());
+}
+
 // Two vectors of events at a time share every weight that is loaded.
 template <int n, class V>
 void multiply_block(const Element<V>* weight, int stride, const Element<V>* start, const V* in,
                     int n_in, V* out) {
-    V sum[n][2];
-    for (int j = 0; j < n; ++j) sum[j][0] = sum[j][1] = broadcast<V>(start ? start[j] : 0);
+    V first[n], second[n];
+    unroll<n>([&](auto j) ISOTONE_LAMBDA { first[j] = second[j] = broadcast<V>(start[j]); });
     for (int k = 0; k < n_in; ++k, weight += stride, in += tile_vectors<V>)
-        for (int j = 0; j < n; ++j) {
+        unroll<n>([&](auto j) ISOTONE_LAMBDA {
             const V w = broadcast<V>(weight[j]);
-            sum[j][0] = multiply_add(w, in[0], sum[j][0]);
-            sum[j][1] = multiply_add(w, in[1], sum[j][1]);
-        }
-    for (int j = 0; j < n; ++j)
-        for (int e = 0; e < 2; ++e) out[j * tile_vectors<V> + e] = sum[j][e];
+            first[j] = multiply_add(w, in[0], first[j]);
+            second[j] = multiply_add(w, in[1], second[j]);
+        });
+    unroll<n>([&](auto j) ISOTONE_LAMBDA {
+        out[j * tile_vectors<V>] = first[j];
+        out[j * tile_vectors<V> + 1] = second[j];
+    });
 }
 
-// out[j] = start[j] + sum over k of weight[k, j] in[k]; no `start` means zeros.
+// out[j] = start[j] + sum over k of weight[k, j] in[k].
 template <class V>
 void multiply(const Element<V>* weight, const Element<V>* start, const V* in, int n_in, V* out,
               int n_out) {
     for (int j = 0; j < n_out; j += units_per_block)
         with_constant<units_per_block>(n_out - j, [&](auto n) {
             for (int e = 0; e < tile_vectors<V>; e += 2)
-                multiply_block<n>(weight + j, n_out, start ? start + j : nullptr, in + e, n_in,
+                multiply_block<n>(weight + j, n_out, start + j, in + e, n_in,
                                   out + j * tile_vectors<V> + e);
         });
 }
@@ -71,20 +85,21 @@ template <int n_left, int n_right, class V>
 void add_products_block(const V* left, int left_stride, const V* right, int right_stride,
                         int n_tiles, V* sums, int sums_stride) {
     constexpr int parts = n_sums / n_lanes<V>;
-    V sum[n_left][n_right];
-    for (int i = 0; i < n_left; ++i)
-        for (int k = 0; k < n_right; ++k) sum[i][k] = sums[i * sums_stride + k * parts];
+    V sum[n_left * n_right];
+    const auto visit = [&](auto run) ISOTONE_LAMBDA {
+        unroll<n_left>([&](auto i) ISOTONE_LAMBDA {
+            unroll<n_right>([&](auto k) ISOTONE_LAMBDA {
+                run(i, k, sum[i * n_right + k]);
+            });
+        });
+    };
+    visit([&](int i, int k, V& s) ISOTONE_LAMBDA { s = sums[i * sums_stride + k * parts]; });
     for (int tile = 0; tile < n_tiles; ++tile, left += left_stride, right += right_stride)
-        for (int e = 0; e < tile_vectors<V>; e += parts) {
-            V r[n_right];
-            for (int k = 0; k < n_right; ++k) r[k] = right[k * tile_vectors<V> + e];
-            for (int i = 0; i < n_left; ++i) {
-                const V l = left[i * tile_vectors<V> + e];
-                for (int k = 0; k < n_right; ++k) sum[i][k] = multiply_add(l, r[k], sum[i][k]);
-            }
-        }
-    for (int i = 0; i < n_left; ++i)
-        for (int k = 0; k < n_right; ++k) sums[i * sums_stride + k * parts] = sum[i][k];
+        for (int e = 0; e < tile_vectors<V>; e += parts)
+            visit([&](int i, int k, V& s) ISOTONE_LAMBDA {
+                s = multiply_add(left[i * tile_vectors<V> + e], right[k * tile_vectors<V> + e], s);
+            });
+    visit([&](int i, int k, V& s) ISOTONE_LAMBDA { sums[i * sums_stride + k * parts] = s; });
 }
 
 // sums[i, k] += sum over events of left[i] right[k], in `n_sums` partial sums.

@@ -70,6 +70,7 @@ struct Workspace {
     V* sums;           // of the gradient, `n_sums` for each parameter
     T* gradient;
     T* scratch;  // one number for each row or column of a layer
+    T* zeros;    // likewise
 
     Workspace(const Shape& shape, Arena& arena) {
         const int n_tiles = tiles_per_chunk<T>(shape);
@@ -93,6 +94,8 @@ struct Workspace {
         sums = arena.take<V>(shape.n_parameters * (n_sums / n_lanes<V>));
         gradient = arena.take<T>(shape.n_parameters);
         scratch = arena.take<T>(widest);
+        zeros = arena.take<T>(widest);
+        for (int i = 0; zeros && i < widest; ++i) zeros[i] = 0;
     }
 };
 
@@ -391,7 +394,7 @@ private:
         for (int i = shape_.n_layers - 1; i > 0; --i) {
             const Layer& before = shape_.layers[i - 1];
             V* const slope = tile_slope(i - 1, tile);
-            multiply<V>(space_.layers[i].weight, nullptr, tile_slope(i, tile), shape_.layers[i].n_out,
+            multiply<V>(space_.layers[i].weight, space_.zeros, tile_slope(i, tile), shape_.layers[i].n_out,
                         slope, before.n_out);
             for_groups(before, [&](int unit, int e, std::size_t swap) {
                 sort_back(slope + unit * size + e, before.group_size, size, before.network,
