@@ -67,7 +67,8 @@ inline V exp_negative(V x) {
     using T = Element<V>;
     x = maximum(broadcast<V>(-F::exp_limit), x);
     const V k = (x * static_cast<T>(1.4426950408889634) + F::rounder) - F::rounder;
-    const V r = multiply_add(k, broadcast<V>(-F::ln2_low), multiply_add(k, broadcast<V>(-F::ln2_high), x));
+    const V rest = multiply_add(k, broadcast<V>(-F::ln2_high), x);
+    const V r = multiply_add(k, broadcast<V>(-F::ln2_low), rest);
     V sum = broadcast<V>(T(1));
     for (int i = F::exp_terms - 1; i > 0; --i)
         sum = multiply_add(sum, r * static_cast<T>(1.0 / i), broadcast<V>(T(1)));

@@ -29,8 +29,8 @@ inline V softmax_cross_entropy(V* z, int n, int stride, V label, Element<V> temp
     }
     const V factor = temperature / sum;
     for (int c = 0; c < n; ++c) {
-        V& unit = z[c * stride];
-        unit = unit * factor - (label == static_cast<Element<V>>(c) ? broadcast<V>(temperature) : V{});
+        const Mask<V> is_label = label == static_cast<Element<V>>(c);
+        z[c * stride] = z[c * stride] * factor - (is_label ? broadcast<V>(temperature) : V{});
     }
     return log_above_one(sum) - chosen;
 }

@@ -134,9 +134,10 @@ void add_units(Tiles<V> tiles, V* sums) {
 }
 
 // total[i] = the sum of the `n_sums` partial sums i; every machine can shuffle four at a time.
-template <class T>
-void collect_sums(const T* sums, std::size_t n, T* total) {
+template <class V, class T>
+void collect_sums(const V* vectors, std::size_t n, T* total) {
     using Four = Vector<T, 4>;
+    const T* const sums = reinterpret_cast<const T*>(vectors);
     const auto fold = [](const T* partial) {
         Four part[n_sums / 4];
         __builtin_memcpy(part, partial, sizeof(part));

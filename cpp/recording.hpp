@@ -82,7 +82,8 @@ void sort_back_unrolled(V* v, int stride, const Swap<V>* swaps) {
 template <class Run>
 inline bool run_unrolled_size(int n, Run run) {
     switch (n) {
-#define ISOTONE_SIZE(size) case size: run(std::integral_constant<int, size>()); return true;
+#define ISOTONE_SIZE(size) \
+    case size: run(std::integral_constant<int, size>()); return true;
         ISOTONE_SIZE(2) ISOTONE_SIZE(3) ISOTONE_SIZE(4) ISOTONE_SIZE(5) ISOTONE_SIZE(6)
         ISOTONE_SIZE(8) ISOTONE_SIZE(10) ISOTONE_SIZE(12) ISOTONE_SIZE(15) ISOTONE_SIZE(16)
         ISOTONE_SIZE(20) ISOTONE_SIZE(24) ISOTONE_SIZE(32)
@@ -101,7 +102,8 @@ void sort_recorded(V* v, int n, int stride, Network network, Swap<V>* swaps) {
 
 template <class V>
 void sort_back(V* v, int n, int stride, Network network, const Swap<V>* swaps) {
-    if (run_unrolled_size(n, [&](auto size) { sort_back_unrolled<size>(v, stride, swaps); })) return;
+    if (run_unrolled_size(n, [&](auto size) { sort_back_unrolled<size>(v, stride, swaps); }))
+        return;
     for (const Comparator* c = network.end(); c-- != network.begin();)
         exchange_back(v[c->low * stride], v[c->high * stride], swaps[c - network.begin()]);
 }

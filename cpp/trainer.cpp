@@ -7,202 +7,12 @@
 #include "trainer.hpp"
 
 #include "losses.hpp"
-#include "products.hpp"
-#include "recording.hpp"
+#include "normalization.hpp"
+#include "transpose.hpp"
+#include "workspace.hpp"
 
 namespace isotone::ISOTONE_ISA {
 namespace {
-
-// ---- memory -------------------------------------------------------------------------------
-
-// Hands out pieces of a block, each aligned; counts bytes only if the block is null.
-class Arena {
-public:
-    explicit Arena(void* block) : block_(static_cast<char*>(block)) {}
-
-    template <class T>
-    T* take(std::size_t n) {
-        const std::size_t begin = used_;
-        used_ += (n * sizeof(T) + workspace_alignment - 1) / workspace_alignment * workspace_alignment;
-        return block_ ? reinterpret_cast<T*>(block_ + begin) : nullptr;
-    }
-    std::size_t used() const { return used_; }
-
-private:
-    char* block_;
-    std::size_t used_ = 0;
-};
-
-inline std::size_t count_comparators(const Layer& layer) {
-    return (layer.n_out / layer.group_size) *
-           static_cast<std::size_t>(layer.network.end() - layer.network.begin());
-}
-
-// As many tiles of the widest layer as fill half a level-1 cache together with their gradients.
-template <class T>
-int tiles_per_chunk(const Shape& shape) {
-    constexpr std::size_t budget = 16384;
-    int widest = 1;
-    for (int i = 0; i < shape.n_layers; ++i) {
-        const int width = shape.layers[i].n_in + shape.layers[i].n_out;
-        if (width > widest) widest = width;
-    }
-    const std::size_t tiles = budget / (widest * tile_rows * sizeof(T));
-    return tiles < 1 ? 1 : tiles > 16 ? 16 : static_cast<int>(tiles);
-}
-
-template <class T>
-struct LayerSpace {
-    using V = Vector<T>;
-    V* in;           // what the layer is given: tiles of a chunk
-    V* slope;        // derivatives with respect to what it gives: tiles of a chunk
-    Swap<V>* swaps;  // of the sort after it: one tile
-    T* weight;       // normalized, (n_out, n_in)
-    T* transposed;   // the same, (n_in, n_out)
-    T* ratio;        // of the size of each column or row to the bound
-};
-
-template <class T>
-struct Workspace {
-    using V = Vector<T>;
-    LayerSpace<T> layers[max_layers];
-    V *x, *y, *share;  // one tile: features, targets, weights of events
-    V* sums;           // of the gradient, `n_sums` for each parameter
-    T* gradient;
-    T* scratch;  // one number for each row or column of a layer
-    T* zeros;    // likewise
-
-    Workspace(const Shape& shape, Arena& arena) {
-        const int n_tiles = tiles_per_chunk<T>(shape);
-        constexpr int size = tile_vectors<V>;
-        int widest = 1;
-        for (int i = 0; i < shape.n_layers; ++i) {
-            const Layer& layer = shape.layers[i];
-            const std::size_t n_weights = static_cast<std::size_t>(layer.n_in) * layer.n_out;
-            const int wider = layer.n_in > layer.n_out ? layer.n_in : layer.n_out;
-            if (wider > widest) widest = wider;
-            layers[i] = {arena.take<V>(static_cast<std::size_t>(layer.n_in) * size * n_tiles),
-                         arena.take<V>(static_cast<std::size_t>(layer.n_out) * size * n_tiles),
-                         arena.take<Swap<V>>(count_comparators(layer) * size),
-                         arena.take<T>(n_weights),
-                         arena.take<T>(n_weights),
-                         arena.take<T>(wider)};
-        }
-        x = arena.take<V>(static_cast<std::size_t>(shape.n_features()) * size);
-        y = arena.take<V>(static_cast<std::size_t>(shape.n_targets) * size);
-        share = arena.take<V>(size);
-        sums = arena.take<V>(shape.n_parameters * (n_sums / n_lanes<V>));
-        gradient = arena.take<T>(shape.n_parameters);
-        scratch = arena.take<T>(widest);
-        zeros = arena.take<T>(widest);
-        for (int i = 0; zeros && i < widest; ++i) zeros[i] = 0;
-    }
-};
-
-template <class T>
-std::size_t workspace_bytes(const Shape& shape) {
-    Arena arena(nullptr);
-    Workspace<T> counted(shape, arena);
-    return arena.used();
-}
-
-// ---- normalization, Eq. 8 -----------------------------------------------------------------
-
-template <class T>
-inline T absolute(T x) {
-    return x < 0 ? -x : x;
-}
-
-template <class T>
-inline T sign(T x) {
-    return static_cast<T>(x > 0) - static_cast<T>(x < 0);
-}
-
-template <class T>
-void measure(const Layer& layer, const T* weight, T* size) {
-    if (layer.size == Size::column_sum) {
-        for (int k = 0; k < layer.n_in; ++k) size[k] = 0;
-        for (int j = 0; j < layer.n_out; ++j, weight += layer.n_in)
-            for (int k = 0; k < layer.n_in; ++k) size[k] += absolute(weight[k]);
-        return;
-    }
-    for (int j = 0; j < layer.n_out; ++j, weight += layer.n_in) {
-        T sum = 0, largest = 0;
-        for (int k = 0; k < layer.n_in; ++k) {
-            const T entry = absolute(weight[k]);
-            sum += entry;
-            largest = entry <= largest ? largest : entry;  // keeps a NaN that comes last
-        }
-        // A NaN that came before a larger entry is in the sum.
-        size[j] = layer.size == Size::row_sum || sum != sum ? sum : largest;
-    }
-}
-
-// Below 1 there is nothing to divide. At 1 there is, for the derivative: so torch.clamp has it.
-template <class T>
-inline T divisor(T ratio) {
-    return ratio < 1 ? 1 : ratio;
-}
-
-// W' = W / max(1, size / bound).
-template <class T>
-void normalize(const Layer& layer, const T* weight, T bound, const LayerSpace<T>& space) {
-    const int n_in = layer.n_in, n_out = layer.n_out;
-    const bool by_column = layer.size == Size::column_sum;
-    measure(layer, weight, space.ratio);
-    for (int i = 0; i < (by_column ? n_in : n_out); ++i) space.ratio[i] /= bound;
-    for (int j = 0; j < n_out; ++j)
-        for (int k = 0; k < n_in; ++k) {
-            const T normalized = weight[j * n_in + k] / divisor(space.ratio[by_column ? k : j]);
-            space.weight[j * n_in + k] = normalized;
-            space.transposed[k * n_out + j] = normalized;
-        }
-}
-
-// Turns derivatives with respect to W' into those with respect to W, in place. Where W' = W b / s,
-// dW = (dW' - (derivative of s) (sum of dW' W) / s) b / s.
-template <class T>
-void carry_through_columns(const Layer& layer, const T* weight, T bound, const T* ratio, T* inner,
-                           T* gradient) {
-    const int n_in = layer.n_in, n_out = layer.n_out;
-    for (int k = 0; k < n_in; ++k) inner[k] = 0;
-    for (int j = 0; j < n_out; ++j)
-        for (int k = 0; k < n_in; ++k) inner[k] += gradient[j * n_in + k] * weight[j * n_in + k];
-    for (int k = 0; k < n_in; ++k) inner[k] = ratio[k] < 1 ? 0 : inner[k] / (ratio[k] * bound);
-    for (int j = 0; j < n_out; ++j)
-        for (int k = 0; k < n_in; ++k) {
-            T& g = gradient[j * n_in + k];
-            g = (g - sign(weight[j * n_in + k]) * inner[k]) / divisor(ratio[k]);
-        }
-}
-
-// Entries that share the largest absolute value share its derivative.
-template <class T>
-void carry_through_row(const Layer& layer, const T* weight, T size, T ratio, T* gradient) {
-    const bool by_maximum = layer.size == Size::row_maximum;
-    T inner = 0;
-    int n_largest = 0;
-    for (int k = 0; k < layer.n_in; ++k) {
-        inner += gradient[k] * weight[k];
-        n_largest += absolute(weight[k]) == size;
-    }
-    inner /= by_maximum ? size * static_cast<T>(n_largest) : size;
-    for (int k = 0; k < layer.n_in; ++k) {
-        const bool counts = !by_maximum || absolute(weight[k]) == size;
-        gradient[k] = (gradient[k] - (counts ? sign(weight[k]) * inner : 0)) / ratio;
-    }
-}
-
-template <class T>
-void carry_through(const Layer& layer, const T* weight, T bound, const LayerSpace<T>& space,
-                   T* scratch, T* gradient) {
-    if (layer.size == Size::column_sum)
-        return carry_through_columns(layer, weight, bound, space.ratio, scratch, gradient);
-    measure(layer, weight, scratch);
-    for (int j = 0; j < layer.n_out; ++j, weight += layer.n_in, gradient += layer.n_in)
-        if (!(space.ratio[j] < 1))
-            carry_through_row(layer, weight, scratch[j], space.ratio[j], gradient);
-}
 
 // ---- one member ---------------------------------------------------------------------------
 
@@ -234,10 +44,10 @@ public:
         T seen = 0;
         for (int i = 0; i < shape_.n_layers; ++i) {
             const Layer& layer = shape_.layers[i];
-            const LayerSpace<T>& space = space_.layers[i];
-            normalize(layer, parameters + layer.weight, constants_.bounds[i], space);
+            const NormalizedWeight<T>& normalized = space_.layers[i].normalized;
+            normalize(layer, parameters + layer.weight, constants_.bounds[i], normalized);
             const int n_sizes = layer.size == Size::column_sum ? layer.n_in : layer.n_out;
-            for (int k = 0; k < n_sizes; ++k) seen += space.ratio[k];
+            for (int k = 0; k < n_sizes; ++k) seen += normalized.ratio[k];
             for (int j = 0; j < layer.n_out; ++j) seen += absolute(parameters[layer.bias + j]);
         }
         // Sorters may lose a NaN; the loss must not.
@@ -275,11 +85,11 @@ public:
         double loss = spoiled_;
         for (std::size_t i = 0; i < visits.n; i += chunk_rows)
             loss += differentiate_chunk(visits.part(i, chunk_rows), total);
-        collect_sums(reinterpret_cast<const T*>(space_.sums), shape_.n_parameters, space_.gradient);
+        collect_sums(space_.sums, shape_.n_parameters, space_.gradient);
         for (int i = 0; i < shape_.n_layers; ++i) {
             const std::size_t weight = shape_.layers[i].weight;
             carry_through(shape_.layers[i], parameters_ + weight, constants_.bounds[i],
-                          space_.layers[i], space_.scratch, space_.gradient + weight);
+                          space_.layers[i].normalized, space_.scratch, space_.gradient + weight);
         }
         return loss;
     }
@@ -308,19 +118,21 @@ private:
     }
 
     V* tile_in(int i, int tile) const {
-        return space_.layers[i].in + static_cast<std::size_t>(tile) * shape_.layers[i].n_in * size;
+        const std::size_t stride = static_cast<std::size_t>(shape_.layers[i].n_in) * size;
+        return space_.layers[i].in + tile * stride;
     }
 
     V* tile_slope(int i, int tile) const {
-        return space_.layers[i].slope + static_cast<std::size_t>(tile) * shape_.layers[i].n_out * size;
+        const std::size_t stride = static_cast<std::size_t>(shape_.layers[i].n_out) * size;
+        return space_.layers[i].slope + tile * stride;
     }
 
     // Rows that are missing from a tile are zeros of no weight.
     void load(Visits visits, double total, int tile) {
         const T share = total > 0 ? static_cast<T>(1 / total) : 0;
         T* const shares = reinterpret_cast<T*>(space_.share);
-        load_columns(rows_.x, shape_.n_features(), visits, reinterpret_cast<T*>(space_.x));
-        if (rows_.y) load_columns(rows_.y, shape_.n_targets, visits, reinterpret_cast<T*>(space_.y));
+        load_columns(rows_.x, shape_.n_features(), visits, space_.x);
+        if (rows_.y) load_columns(rows_.y, shape_.n_targets, visits, space_.y);
         for (std::size_t row = 0; row < tile_rows; ++row)
             shares[row] = row >= visits.n ? 0
                           : rows_.weight  ? rows_.weight[visits.row(row)] * share
@@ -331,13 +143,32 @@ private:
                 in[k * size + e] = space_.x[k * size + e] * constants_.feature_scale[k];
     }
 
-    static void load_columns(const T* table, int n, Visits visits, T* columns) {
-        for (std::size_t row = 0; row < visits.n; ++row) {
+    static void load_columns(const T* table, int n, Visits visits, V* tile) {
+        constexpr int side = tile_size<T>;
+        T* const columns = reinterpret_cast<T*>(tile);
+        std::size_t row = 0;
+        for (; n >= side && row + side <= visits.n; row += side) {
+            const Visits rows = visits.part(row, side);
+            for (int k = 0; k < n - side; k += side) load_square(table, n, rows, k, columns + row);
+            load_square(table, n, rows, n - side, columns + row);  // may overlap the one before
+        }
+        for (; row < visits.n; ++row) {
             const T* from = table + visits.row(row) * n;
             for (int k = 0; k < n; ++k) columns[k * tile_rows + row] = from[k];
         }
-        for (std::size_t row = visits.n; row < tile_rows; ++row)
+        for (; row < tile_rows; ++row)
             for (int k = 0; k < n; ++k) columns[k * tile_rows + row] = 0;
+    }
+
+    static void load_square(const T* table, int n, Visits visits, int column, T* columns) {
+        constexpr int side = tile_size<T>;
+        using Row = Vector<T, side>;
+        Row square[side];
+        for (int i = 0; i < side; ++i)
+            __builtin_memcpy(&square[i], table + visits.row(i) * n + column, sizeof(Row));
+        transpose(square);
+        for (int i = 0; i < side; ++i)
+            __builtin_memcpy(columns + (column + i) * tile_rows, &square[i], sizeof(Row));
     }
 
     // From the input of the tile to the outputs, which are left where their slopes will be.
@@ -346,14 +177,14 @@ private:
         for (int i = 0; i <= last; ++i) {
             const Layer& layer = shape_.layers[i];
             V* const out = i < last ? tile_in(i + 1, tile) : tile_slope(i, tile);
-            multiply(space_.layers[i].transposed, parameters_ + layer.bias, tile_in(i, tile),
-                     layer.n_in, out, layer.n_out);
-            if (i < last) for_groups(layer, [&](int unit, int e, std::size_t swap) {
+            multiply(space_.layers[i].normalized.transposed, parameters_ + layer.bias,
+                     tile_in(i, tile), layer.n_in, out, layer.n_out);
+            if (i == last) return add_residual(out);
+            for_groups(layer, [&](int unit, int e, std::size_t swap) {
                 sort_recorded(out + unit * size + e, layer.group_size, size, layer.network,
                               space_.layers[i].swaps + swap);
             });
         }
-        add_residual(tile_slope(last, tile));
     }
 
     void add_residual(V* out) const {
@@ -361,8 +192,9 @@ private:
         for (int j = 0; j < shape_.n_outputs(); ++j)
             for (int k = 0; k < n; ++k) {
                 const V slope = broadcast<V>(constants_.residual[j * n + k]);
+                const V* x = space_.x + k * size;
                 for (int e = 0; e < size; ++e)
-                    out[j * size + e] = multiply_add(slope, space_.x[k * size + e], out[j * size + e]);
+                    out[j * size + e] = multiply_add(slope, x[e], out[j * size + e]);
             }
     }
 
@@ -380,8 +212,8 @@ private:
         V* const out = tile_slope(shape_.n_layers - 1, tile);
         T partial[tile_rows];
         for (int e = 0; e < size; ++e) {
-            const V loss = compute_loss(shape_, constants_.loss_parameter, out + e, space_.y + e, size);
-            const V weighted = loss * space_.share[e];
+            const V weighted = space_.share[e] * compute_loss(shape_, constants_.loss_parameter,
+                                                              out + e, space_.y + e, size);
             __builtin_memcpy(partial + e * n_lanes<V>, &weighted, sizeof(V));
             for (int j = 0; j < shape_.n_outputs(); ++j) out[j * size + e] *= space_.share[e];
         }
@@ -394,8 +226,8 @@ private:
         for (int i = shape_.n_layers - 1; i > 0; --i) {
             const Layer& before = shape_.layers[i - 1];
             V* const slope = tile_slope(i - 1, tile);
-            multiply<V>(space_.layers[i].weight, space_.zeros, tile_slope(i, tile), shape_.layers[i].n_out,
-                        slope, before.n_out);
+            multiply(space_.layers[i].normalized.weight, space_.zeros, tile_slope(i, tile),
+                     shape_.layers[i].n_out, slope, before.n_out);
             for_groups(before, [&](int unit, int e, std::size_t swap) {
                 sort_back(slope + unit * size + e, before.group_size, size, before.network,
                           space_.layers[i - 1].swaps + swap);
@@ -473,7 +305,9 @@ double evaluate(const EvaluateTask<T>& task) {
 
 }  // namespace
 
-const TrainerKernels<float> trainer_float = {workspace_bytes<float>, train<float>, evaluate<float>};
-const TrainerKernels<double> trainer_double = {workspace_bytes<double>, train<double>, evaluate<double>};
+const TrainerKernels<float> trainer_float = {workspace_bytes<float>, train<float>,
+                                             evaluate<float>};
+const TrainerKernels<double> trainer_double = {workspace_bytes<double>, train<double>,
+                                               evaluate<double>};
 
 }  // namespace isotone::ISOTONE_ISA

@@ -33,8 +33,8 @@ struct Shape {
     Loss loss;
     int n_targets;
 
-    int n_features() const { return layers[0].n_in; }
-    int n_outputs() const { return layers[n_layers - 1].n_out; }
+    ISOTONE_INLINE int n_features() const { return layers[0].n_in; }
+    ISOTONE_INLINE int n_outputs() const { return layers[n_layers - 1].n_out; }
 };
 
 // A table of n rows, C-contiguous; `weight` may be null, `y` too if there is no loss to compute.

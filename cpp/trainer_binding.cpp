@@ -57,7 +57,8 @@ public:
                               : i == 0       ? Size::row_maximum
                                              : Size::row_sum;
             const std::size_t bias = offset + static_cast<std::size_t>(n_in) * n_out;
-            layers_.push_back({n_in, n_out, group_size, size, find_network(group_size), offset, bias});
+            layers_.push_back(
+                {n_in, n_out, group_size, size, find_network(group_size), offset, bias});
             offset = bias + n_out;
         }
         const Loss kind = find_loss(loss);
@@ -104,7 +105,8 @@ struct Members {
 
     Constants<T> of(const Shape& shape, std::size_t member) const {
         const std::size_t n_features = shape.n_features();
-        return {bounds.data() + member * shape.n_layers, feature_scale.data() + member * n_features,
+        return {bounds.data() + member * shape.n_layers,
+                feature_scale.data() + member * n_features,
                 residual.data() + member * shape.n_outputs() * n_features,
                 loss_parameter.data()[member]};
     }
@@ -162,8 +164,8 @@ void for_members(std::size_t n_members, int n_threads, std::size_t bytes, Run ru
     for (std::thread& thread : others) thread.join();
 }
 
-const TrainerKernels<float>& trainer(const Kernels& kernels, float) { return *kernels.trainer_float; }
-const TrainerKernels<double>& trainer(const Kernels& kernels, double) { return *kernels.trainer_double; }
+const TrainerKernels<float>& trainer(const Kernels& all, float) { return *all.trainer_float; }
+const TrainerKernels<double>& trainer(const Kernels& all, double) { return *all.trainer_double; }
 
 // ---- entry points -------------------------------------------------------------------------
 
@@ -198,12 +200,13 @@ void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_sca
 
     const TrainerKernels<T>& kernels = trainer(choose_kernels(isa), T{});
     nb::gil_scoped_release release;
-    for_members(n_members, threads, kernels.workspace_bytes(shape), [&](std::size_t i, void* space) {
-        const std::int32_t* visits = order ? order->data() + (one_order ? 0 : i * n_visits) : nullptr;
+    const std::size_t bytes = kernels.workspace_bytes(shape);
+    for_members(n_members, threads, bytes, [&](std::size_t i, void* space) {
+        const std::size_t first_visit = one_order ? 0 : i * n_visits;
         losses.data()[i] = kernels.train(
             {shape, members.of(shape, i), parameters.data() + i * n_parameters,
              first_moment.data() + i * n_parameters, second_moment.data() + i * n_parameters, rows,
-             visits, n_visits, batch_size, adam, space});
+             order ? order->data() + first_visit : nullptr, n_visits, batch_size, adam, space});
     });
 }
 
@@ -228,7 +231,8 @@ void evaluate(const Stack& stack, Array<const T> bounds, Array<const T> feature_
 
     const TrainerKernels<T>& kernels = trainer(choose_kernels(isa), T{});
     nb::gil_scoped_release release;
-    for_members(n_members, threads, kernels.workspace_bytes(shape), [&](std::size_t i, void* space) {
+    const std::size_t bytes = kernels.workspace_bytes(shape);
+    for_members(n_members, threads, bytes, [&](std::size_t i, void* space) {
         losses.data()[i] = kernels.evaluate(
             {shape, members.of(shape, i), parameters.data() + i * n_parameters, rows,
              gradients ? gradients->data() + i * n_parameters : nullptr,
@@ -257,7 +261,7 @@ void bind_trainer(nb::module_& m) {
         .def(nb::init<const std::vector<int>&, const std::vector<int>&, const std::string&,
                       const std::string&>(),
              "widths"_a, "group_sizes"_a, "chain"_a, "loss"_a)
-        .def_prop_ro("n_parameters", [](const Stack& stack) { return stack.shape().n_parameters; });
+        .def_prop_ro("n_parameters", [](const Stack& s) { return s.shape().n_parameters; });
     bind<float>(m);
     bind<double>(m);
 }

@@ -18,7 +18,7 @@ PACKAGE = Path(isotone.__file__).parent
 # A module imports only from modules to its left.
 NUMPY_HALF = [
     *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps", "frozen"),
-    *("bounds", "certificate", "rootfile", "table", "fused"),
+    *("bounds", "certificate", "rootfile", "table", "dataset", "fused"),
 ]
 TORCH_HALF = ["sorting", "norms", "layers", "initialization", "network", "freezing"]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]

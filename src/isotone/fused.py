@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import _engine
+from isotone.dataset import Dataset, Labels, check_features, check_order
 from isotone.elementary import Floats, Reals
 
 Chain = Literal["one", "inf"]
@@ -27,6 +28,7 @@ FusedLoss = Literal["cross-entropy", "mse", "l1", "hinge", "quantile"]
 Precision = Literal["float32", "float64"]
 
 _SCALAR_LOSSES = ("hinge", "quantile")
+_LABEL_LOSSES = ("cross-entropy", "hinge")
 
 
 class FusedTrainer:
@@ -107,9 +109,9 @@ class FusedTrainer:
             "residual": self._per_member("residual", residual, self.widths[-1], self.widths[0]),
             "loss_parameter": self._loss_parameter(loss_parameter),
         }
-        self.weight_decay = _at_least("weight_decay", weight_decay, 0.0)
-        self.betas = (_fraction("betas", betas[0]), _fraction("betas", betas[1]))
-        self.eps = _at_least("eps", eps, 0.0)
+        self.weight_decay = _within("weight_decay", weight_decay)
+        self.betas = (_within("betas", betas[0], 1.0), _within("betas", betas[1], 1.0))
+        self.eps = _within("eps", eps)
         self.n_steps = 0
         shape = (self.n_members, self._stack.n_parameters)
         self._parameters, self._first_moment, self._second_moment = (
@@ -145,13 +147,11 @@ class FusedTrainer:
         -------
         (S,): mean loss of the batches, each before its step. NaN if a parameter is not finite.
         """
-        _count("batch_size", batch_size)
-        data = self._table(x, y, sample_weight)
-        visits = self._order(order, len(data["x"]))
-        n_visits = len(data["x"]) if visits is None else visits.shape[-1]
-        if n_visits == 0:
-            raise ValueError("there is no row to train on; give `x` or `order` at least one")
-        schedule = self._schedule(-(-n_visits // batch_size), learning_rates)
+        data = self._dataset(x, y, sample_weight)
+        visits = None if order is None else check_order(order, self.n_members, len(data.x))
+        n_visits = len(data.x) if visits is None else visits.shape[-1]
+        n_steps = -(-n_visits // _count("batch_size", batch_size))
+        schedule = self._schedule(n_steps, learning_rates)
         losses = np.empty(self.n_members)
         _engine.train(
             self._stack,
@@ -159,7 +159,7 @@ class FusedTrainer:
             parameters=self._parameters,
             first_moment=self._first_moment,
             second_moment=self._second_moment,
-            **data,
+            **data._asdict(),
             order=visits,
             batch_size=batch_size,
             schedule=schedule,
@@ -182,21 +182,21 @@ class FusedTrainer:
         threads: int = 1,
     ) -> Floats:
         """The loss of every member, (S,)."""
-        return self._evaluate(self._table(x, y, sample_weight), threads)
+        return self._evaluate(self._dataset(x, y, sample_weight), threads)
 
     def predict(self, x: ArrayLike, *, threads: int = 1) -> Reals:
         """The outputs of every member, (S, n_rows, n_outputs); logits for "cross-entropy"."""
-        data = {"x": self._features(x), "y": None, "sample_weight": None}
-        predictions = np.empty((self.n_members, len(data["x"]), self.widths[-1]), self._dtype)
+        data = Dataset(check_features(x, self.widths[0], self._dtype))
+        predictions = np.empty((self.n_members, len(data.x), self.widths[-1]), self._dtype)
         self._evaluate(data, threads, predictions=predictions)
         return predictions
 
     def gradients(
         self, x: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> tuple[Floats, list[Reals], list[Reals]]:
+    ) -> tuple[Floats, tuple[Reals, ...], tuple[Reals, ...]]:
         """The loss (S,), and its derivatives in the shapes of `weights` and `biases`."""
         gradients = np.empty_like(self._parameters)
-        losses = self._evaluate(self._table(x, y, sample_weight), gradients=gradients)
+        losses = self._evaluate(self._dataset(x, y, sample_weight), gradients=gradients)
         return losses, *self._views(gradients)
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -230,7 +230,7 @@ class FusedTrainer:
 
     _isa = ""  # the fastest that runs here; tests name others
 
-    def _views(self, parameters: Reals) -> tuple[list[Reals], list[Reals]]:
+    def _views(self, parameters: Reals) -> tuple[tuple[Reals, ...], tuple[Reals, ...]]:
         """Weights and biases of every layer, which follow each other in a member's row."""
         weights, biases, offset = [], [], 0
         for n_in, n_out in pairwise(self.widths):
@@ -238,17 +238,15 @@ class FusedTrainer:
             weights.append(parameters[:, offset:bias].reshape(-1, n_out, n_in))
             biases.append(parameters[:, bias : bias + n_out])
             offset = bias + n_out
-        return weights, biases
+        return tuple(weights), tuple(biases)
 
-    def _evaluate(self, data: dict[str, Any], threads: int = 1, **outputs: Reals) -> Floats:
+    def _evaluate(self, data: Dataset, threads: int = 1, **outputs: Reals) -> Floats:
         losses = np.empty(self.n_members)
-        if len(data["x"]) == 0 and "predictions" not in outputs:
-            raise ValueError("there is no row to take a mean over; give `x` at least one")
         _engine.evaluate(
             self._stack,
             **self._constants,
             parameters=self._parameters,
-            **data,
+            **data._asdict(),
             gradients=outputs.get("gradients"),
             predictions=outputs.get("predictions"),
             losses=losses,
@@ -262,8 +260,8 @@ class FusedTrainer:
         rates = np.asarray(learning_rates, dtype=np.float64)
         if rates.shape not in ((), (n_steps,)):
             raise ValueError(
-                f"`learning_rates` has shape {rates.shape} but the epoch has {n_steps} steps; give "
-                "one number, or one per step"
+                f"`learning_rates` has shape {rates.shape} but the epoch has {n_steps} steps; "
+                "give one number, or one per step"
             )
         if not np.all((rates >= 0) & np.isfinite(rates)):
             raise ValueError("`learning_rates` must be finite and not negative")
@@ -271,6 +269,14 @@ class FusedTrainer:
         steps = range(self.n_steps + 1, self.n_steps + n_steps + 1)
         first, second = ([1.0 - beta**step for step in steps] for beta in self.betas)
         return np.stack([rates / first, np.sqrt(second), 1 - rates * self.weight_decay], axis=1)
+
+    def _dataset(self, x: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Dataset:
+        n_outputs = self.widths[-1]
+        labels: Labels | None = None
+        if self.loss_kind in _LABEL_LOSSES:
+            labels = "binary" if n_outputs == 1 else "classes"
+        features = check_features(x, self.widths[0], self._dtype)
+        return Dataset.checked(features, y, sample_weight, n_outputs, labels)
 
     # ---- checks of arguments --------------------------------------------------------------
 
@@ -288,7 +294,7 @@ class FusedTrainer:
             ) from None
         if not np.all(np.isfinite(full)) or (positive and not np.all(full > 0)):
             kind = "positive and finite" if positive else "finite"
-            raise ValueError(f"`{name}` must be {kind} in the precision of the trainer")
+            raise ValueError(f"`{name}` must be {kind} in {self._dtype}")
         return np.ascontiguousarray(full)
 
     def _loss_parameter(self, values: ArrayLike) -> Reals:
@@ -298,74 +304,6 @@ class FusedTrainer:
                 "`loss_parameter` is the level of the quantile and must lie between 0 and 1"
             )
         return parameter
-
-    def _table(
-        self, x: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> dict[str, Reals | None]:
-        features = self._features(x)
-        n_rows = len(features)
-        targets = np.asarray(y)
-        n_targets = 1 if self.loss_kind == "cross-entropy" else self.widths[-1]
-        shapes = [(n_rows, n_targets)] + [(n_rows,)] * (n_targets == 1)
-        if targets.shape not in shapes:
-            raise ValueError(
-                f"`y` has shape {targets.shape}; give {' or '.join(map(str, shapes))}, a row of "
-                "targets for each row of `x`"
-            )
-        self._check_labels(targets)
-        return {
-            "x": features,
-            "y": np.ascontiguousarray(targets, self._dtype),
-            "sample_weight": self._sample_weight(sample_weight, n_rows),
-        }
-
-    def _features(self, x: ArrayLike) -> Reals:
-        features: Reals = np.ascontiguousarray(x, self._dtype)
-        if features.ndim != 2 or features.shape[1] != self.widths[0]:
-            raise ValueError(
-                f"`x` has shape {features.shape}; give (n_rows, {self.widths[0]}), one column per "
-                "feature"
-            )
-        if not np.all(np.isfinite(features)):
-            raise ValueError("`x` holds NaN or infinity; remove or replace such rows first")
-        return features
-
-    def _check_labels(self, y: NDArray[Any]) -> None:
-        if not np.all(np.isfinite(y)):
-            raise ValueError("`y` holds NaN or infinity; remove such rows first")
-        n_outputs = self.widths[-1]
-        if self.loss_kind == "cross-entropy" and n_outputs > 1:
-            if np.any((y < 0) | (y >= n_outputs) | (y != np.floor(y))):
-                raise ValueError(f"`y` must hold class numbers from 0 to {n_outputs - 1}")
-        elif self.loss_kind in ("cross-entropy", "hinge") and np.any((y < 0) | (y > 1)):
-            raise ValueError("`y` must hold labels 0 and 1; map the two classes to them")
-
-    def _sample_weight(self, sample_weight: ArrayLike | None, n_rows: int) -> Reals | None:
-        if sample_weight is None:
-            return None
-        weight: Reals = np.ascontiguousarray(sample_weight, self._dtype)
-        if weight.shape != (n_rows,):
-            raise ValueError(
-                f"`sample_weight` has shape {weight.shape}; give ({n_rows},), one per row"
-            )
-        if not np.all((weight >= 0) & np.isfinite(weight)) or not np.any(weight > 0):
-            raise ValueError(
-                "`sample_weight` must be finite, not negative, and positive for some row"
-            )
-        return weight
-
-    def _order(self, order: ArrayLike | None, n_rows: int) -> NDArray[np.int32] | None:
-        if order is None:
-            return None
-        rows = np.asarray(order)
-        if not np.issubdtype(rows.dtype, np.integer):
-            raise TypeError(f"`order` holds {rows.dtype}; give row numbers, as int32")
-        if rows.ndim not in (1, 2) or rows.ndim == 2 and len(rows) != self.n_members:
-            raise ValueError(
-                f"`order` has shape {rows.shape}; give (n_visits,), or ({self.n_members}, n_visits) "
-                "with one row per member"
-            )
-        return np.ascontiguousarray(rows, np.int32)
 
 
 def _checked_widths(widths: Sequence[int]) -> list[int]:
@@ -416,13 +354,7 @@ def _count(name: str, value: int) -> int:
     return int(value)
 
 
-def _at_least(name: str, value: float, least: float) -> float:
-    if not (np.isfinite(value) and value >= least):
-        raise ValueError(f"`{name}={value!r}` must be finite and at least {least}")
-    return float(value)
-
-
-def _fraction(name: str, value: float) -> float:
-    if not 0.0 <= value < 1.0:
-        raise ValueError(f"`{name}` holds {value!r}; both must be at least 0 and below 1")
+def _within(name: str, value: float, below: float = np.inf) -> float:
+    if not 0.0 <= value < below:
+        raise ValueError(f"`{name}` holds {value!r}; it must be at least 0 and below {below}")
     return float(value)
