@@ -254,15 +254,14 @@ T square_root(T x) {
 
 // As torch.optim.Adam; with a decay as torch.optim.AdamW.
 template <class T>
-void update(const TrainTask<T>& task, const AdamStep& step, const T* gradient) {
-    T* const parameters = task.parameters;
-    T* const first = task.first_moment;
-    T* const second = task.second_moment;
+void update(const TrainTask<T>& task, const AdamStep& step, const T* __restrict gradient) {
+    T* const __restrict parameters = task.parameters;
+    T* const __restrict first = task.first_moment;
+    T* const __restrict second = task.second_moment;
     const T rate1 = static_cast<T>(1 - task.adam.beta1), beta2 = static_cast<T>(task.adam.beta2);
     const T rate2 = static_cast<T>(1 - task.adam.beta2), eps = static_cast<T>(task.adam.eps);
     const T step_size = static_cast<T>(step.step_size), decay = static_cast<T>(step.decay);
     const T root_correction = static_cast<T>(step.root_correction);
-#pragma GCC ivdep
     for (std::size_t i = 0; i < task.shape.n_parameters; ++i) {
         const T g = gradient[i];
         first[i] += (g - first[i]) * rate1;

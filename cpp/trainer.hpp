@@ -10,6 +10,7 @@
 namespace isotone {
 
 constexpr int max_layers = 32;
+constexpr std::size_t max_parameters = 10'000'000;  // so that an int counts partial sums
 
 enum class Loss { cross_entropy, mse, l1, hinge, quantile };
 

@@ -61,6 +61,7 @@ public:
                 {n_in, n_out, group_size, size, find_network(group_size), offset, bias});
             offset = bias + n_out;
         }
+        if (offset > max_parameters) fail("the network has too many parameters.");
         const Loss kind = find_loss(loss);
         const bool has_labels = kind == Loss::cross_entropy;
         shape_ = {layers_.data(), static_cast<int>(n_layers), offset, kind,
@@ -257,6 +258,7 @@ void bind(nb::module_& m) {
 
 void bind_trainer(nb::module_& m) {
     m.attr("MAX_LAYERS") = max_layers;
+    m.attr("MAX_PARAMETERS") = max_parameters;
     nb::class_<Stack>(m, "Stack", "The shape of networks that are trained together.")
         .def(nb::init<const std::vector<int>&, const std::vector<int>&, const std::string&,
                       const std::string&>(),

@@ -10,6 +10,7 @@ from typing import Any
 
 MAX_GROUP_SIZE: int
 MAX_LAYERS: int
+MAX_PARAMETERS: int
 
 def group_sort(x: Any, values: Any, isa: str = "") -> None: ...
 def group_sort_index(x: Any, values: Any, index: Any, isa: str = "") -> None: ...

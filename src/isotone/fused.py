@@ -7,7 +7,8 @@ up to rounding; torch itself is not needed.
 
 Arithmetic: float32. The result of a member is the same, bit for bit, whatever the number of
 threads and of other members. It is the same for all instruction sets that multiply and add in one
-rounding (AVX2 and AVX-512); the baseline rounds twice and differs in the last digits.
+rounding (AVX2 and AVX-512); the baseline rounds twice and differs in the last digits. Units that
+tie are not swapped, so that gradients take a path that a sort could have taken.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ class FusedTrainer:
     residual : (S, n_outputs, n_features), likewise
     loss : mean over rows, and over outputs, of
 
-        - "cross-entropy": of logits times a temperature; labels 0 and 1 for one output, otherwise
-          whole numbers from 0 on
+        - "cross-entropy": of logits times a temperature; labels 0 and 1 (or a probability in
+          between) for one output, otherwise whole numbers from 0 on
         - "mse", "l1": squared and absolute errors
         - "hinge": max(0, margin - ±f) for labels 0 and 1, one output
         - "quantile": the pinball loss of a level, one output
@@ -312,7 +313,14 @@ def _checked_widths(widths: Sequence[int]) -> list[int]:
             f"`widths={list(widths)}` must name the numbers of features, of hidden units and of "
             f"outputs, for between 1 and {_engine.MAX_LAYERS} layers"
         )
-    return [_count("widths", width) for width in widths]
+    counts = [_count("widths", width) for width in widths]
+    n_parameters = sum((n_in + 1) * n_out for n_in, n_out in pairwise(counts))
+    if n_parameters > _engine.MAX_PARAMETERS:
+        raise ValueError(
+            f"`widths={counts}` make {n_parameters} parameters but at most "
+            f"{_engine.MAX_PARAMETERS} are possible here; train large networks with torch"
+        )
+    return counts
 
 
 def _group_sizes(widths: list[int], group_size: int | None) -> list[int]:
