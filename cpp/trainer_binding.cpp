@@ -127,7 +127,10 @@ struct Table {
     }
 };
 
-void check_order(const Array<const std::int32_t>& order, std::size_t n_rows) {
+void check_order(const Array<const std::int32_t>& order, std::size_t n_members,
+                 std::size_t n_rows) {
+    if (order.ndim() != 1 && (order.ndim() != 2 || order.shape(0) != n_members))
+        fail("`order` must have one axis, or two with a row per member.");
     for (std::size_t i = 0; i < order.size(); ++i)
         if (order.data()[i] < 0 || static_cast<std::size_t>(order.data()[i]) >= n_rows)
             fail("`order` holds " + std::to_string(order.data()[i]) + " but there are " +
@@ -188,12 +191,9 @@ void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_sca
     check_size("losses", losses, n_members);
     const Rows<T> rows = Table<T>{x, y, sample_weight}.rows(shape);
 
+    if (order) check_order(*order, n_members, rows.n);
     const bool one_order = !order || order->ndim() == 1;
     const std::size_t n_visits = order ? order->shape(order->ndim() - 1) : rows.n;
-    if (order) {
-        check_order(*order, rows.n);
-        check_size("order", *order, one_order ? n_visits : n_members * n_visits);
-    }
     if (batch_size < 1) fail("`batch_size` must be positive.");
     static_assert(sizeof(AdamStep) == 3 * sizeof(double));
     check_size("schedule", schedule, 3 * ((n_visits + batch_size - 1) / batch_size));
@@ -241,16 +241,20 @@ void evaluate(const Stack& stack, Array<const T> bounds, Array<const T> feature_
     });
 }
 
+// What is written to must not be converted: the result would be lost with the copy.
 template <class T>
 void bind(nb::module_& m) {
     m.def("train", train<T>, "stack"_a, "bounds"_a, "feature_scale"_a, "residual"_a,
-          "loss_parameter"_a, "parameters"_a, "first_moment"_a, "second_moment"_a, "x"_a, "y"_a,
-          "sample_weight"_a.none(), "order"_a.none(), "batch_size"_a, "schedule"_a, "beta1"_a,
-          "beta2"_a, "eps"_a, "losses"_a, "threads"_a = 1, "isa"_a = "",
+          "loss_parameter"_a, "parameters"_a.noconvert(), "first_moment"_a.noconvert(),
+          "second_moment"_a.noconvert(), "x"_a, "y"_a, "sample_weight"_a.none(), "order"_a.none(),
+          "batch_size"_a, "schedule"_a, "beta1"_a, "beta2"_a, "eps"_a, "losses"_a.noconvert(),
+          "threads"_a = 1, "isa"_a = "",
           "One epoch of Adam for each member; writes the mean loss of its batches to `losses`.");
     m.def("evaluate", evaluate<T>, "stack"_a, "bounds"_a, "feature_scale"_a, "residual"_a,
-          "loss_parameter"_a, "parameters"_a, "x"_a, "y"_a.none(), "sample_weight"_a.none(),
-          "gradients"_a.none(), "predictions"_a.none(), "losses"_a, "threads"_a = 1, "isa"_a = "",
+          "loss_parameter"_a, "parameters"_a.noconvert(), "x"_a, "y"_a.none(),
+          "sample_weight"_a.none(), "gradients"_a.none().noconvert(),
+          "predictions"_a.none().noconvert(), "losses"_a.noconvert(), "threads"_a = 1,
+          "isa"_a = "",
           "Write losses, and gradients or predictions if there is an array for them.");
 }
 

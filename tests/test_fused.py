@@ -437,5 +437,9 @@ def test_the_engine_refuses_arrays_it_would_overrun() -> None:
     trainer._constants["residual"] = trainer._constants["residual"][:1]
     with pytest.raises(ValueError, match="`residual` has 2 entries; there must be 6"):
         trainer.loss(np.zeros((1, 2)), [0])
+    trainer = make()
+    trainer._parameters = trainer._parameters.astype(np.float64)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        trainer.train_epoch(np.zeros((1, 2)), [0], batch_size=1, learning_rates=0.1)
     with pytest.raises(ValueError, match="group sizes must divide"):
         _engine.Stack([2, 4, 1], [3, 1], "one", "mse")
