@@ -19,7 +19,7 @@ PACKAGE = Path(isotone.__file__).parent
 # A module imports only from modules to its left.
 NUMPY_HALF = [
     *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps", "frozen"),
-    *("bounds", "robustness", "certificate", "rootfile", "table"),
+    *("bounds", "robustness", "certificate", "rootfile", "table", "dataset", "fused"),
 ]
 TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
