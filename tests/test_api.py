@@ -23,7 +23,7 @@ NUMPY_HALF = [
 ]
 TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
-    *("freezing", "losses", "rows", "training", "ensemble", "streaming", "sweep"),
+    *("freezing", "losses", "rows", "training", "learners", "ensemble", "streaming", "sweep"),
 ]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]
 

@@ -158,7 +158,7 @@ class NetworkLearner:
             self.optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
-            total += loss.detach().double() * len(batch) / len(rows)
+            total += loss.detach().double() * batch.mass() / rows.mass()
         return total[None]
 
     @torch.no_grad()
