@@ -47,7 +47,7 @@ bench-sort: venv
 
 bench-training: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps monotonicnetworks==1.5.1
-	$(BIN)/python bench/fused_training.py
+	$(BIN)/python bench/training.py
 
 prove-bits: venv
 	$(BIN)/python bench/last_bit.py
