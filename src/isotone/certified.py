@@ -83,8 +83,6 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
         check_settings(self.get_params(deep=False), self._losses)
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", **check)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not np.any(weight > 0):
-            raise ValueError("all entries of `sample_weight` are 0; at least one must be positive")
         return X, y, weight
 
     def _learn(

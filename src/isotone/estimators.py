@@ -193,7 +193,8 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithm of `predict_proba`."""
-        return np.log(self.predict_proba(X))
+        log: Floats = np.log(self.predict_proba(X))
+        return log
 
     @property
     def _n_logits(self) -> int:

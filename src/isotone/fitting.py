@@ -124,13 +124,13 @@ def _recipe(settings: dict[str, Any], n_rows: int, seed: int) -> Recipe:
 
 
 def _units(task: Task, scaling: Scaling, units: str) -> Floats:
-    """What a λ of 1 in scaled units is in the units asked for, per column.
+    """What a λ of 1 in the network is in the units asked for, per column.
 
     A raw λ bounds the slope everywhere: along a logarithm the steepest place decides.
     """
     n = len(task.columns)
     if units == "scaled":
-        return np.ones(n)
+        return np.full(n, 1.0 / task.targets.deviation)
     raw: Floats = scaling.steepest()[:n] * task.targets.scale.max()
     return raw
 
@@ -146,7 +146,7 @@ def _choose(
     """The λ, one for all columns, with the least loss on rows that were left out."""
     if settings["lipschitz"] != "auto":
         columns.slopes(settings["lipschitz"], task.columns)  # raises
-    each = np.ones(len(task.columns))
+    each = np.full(len(task.columns), task.targets.deviation)
     if len(rows) < _FEWEST:
         return _FALLBACK * each
     temperature = settings.get("temperature", 1.0)

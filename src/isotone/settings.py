@@ -41,7 +41,7 @@ def check_settings(settings: dict[str, Any], losses: Sequence[str]) -> None:
 
 
 def _check_whole(name: str, value: Any, also: str) -> None:
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
+    if not _is_whole(value):
         raise ValueError(f"`{name}={value!r}` must be a whole number of at least 1{also}")
 
 
@@ -54,14 +54,15 @@ def _check_fraction(value: Any) -> None:
 
 def _check_widths(value: Any) -> None:
     widths = [value] if isinstance(value, Integral) else value
-    good = isinstance(widths, Sequence) and all(
-        isinstance(w, Integral) and int(w) > 0 for w in widths
-    )
-    if not good or isinstance(widths, str):
+    if not isinstance(widths, Sequence) or not all(_is_whole(width) for width in widths):
         raise ValueError(
             f"`hidden_layer_sizes={value!r}` must hold whole numbers of at least 1, as (32, 32) "
             "does"
         )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 def _is_number(value: Any) -> bool:

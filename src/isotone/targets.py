@@ -25,10 +25,17 @@ _MOST = 2.0**200  # keeps products of stored numbers far from overflow
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Per output :math:`y = s (y' + c)` with a power of two s; y' is what a network learns."""
+    """Per output :math:`y = s (y' + c)` with a power of two s; y' is what a network learns.
+
+    Parameters
+    ----------
+    scale, center : s and c of every column of targets
+    deviation : largest standard deviation of y', near 1; λ is counted in it
+    """
 
     scale: Floats
     center: Floats
+    deviation: float = 1.0
 
     @classmethod
     def fit(cls, y: Floats, weight: Floats) -> Targets:
@@ -41,7 +48,7 @@ class Targets:
         spread = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weight))
         usable = np.clip(np.where(spread > 0, spread, 1.0), 1.0 / _MOST, _MOST)
         scale = np.exp2(np.rint(np.log2(usable)))
-        return cls(scale, mean / scale)
+        return cls(scale, mean / scale, float((usable / scale).max()))
 
     def standardize(self, y: Floats) -> Floats:
         return y / self.scale - self.center
