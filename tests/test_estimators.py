@@ -370,6 +370,10 @@ def test_rows_that_cannot_be_used_are_refused_with_advice() -> None:
     X, y = people(20)
     with pytest.raises(ValueError, match=r"NaN\), the first in feature 'debt', row 3; missing="):
         classifier().fit(X.assign(debt=[np.nan if i == 3 else 1.0 for i in range(20)]), y)
+    city = ["Rome"] * 20
+    for frame in (X.assign(city=city), pl.from_pandas(X).with_columns(pl.Series("city", city))):
+        with pytest.raises(ValueError, match=r"columns city of `X` are no numbers .* leave them"):
+            classifier().fit(frame, y)
     with pytest.raises(ValueError, match=r"at least one non-zero number"):
         classifier().fit(X, y, sample_weight=np.zeros(20))
     with pytest.raises(NotFittedError):

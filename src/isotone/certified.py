@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
 )
 
 from isotone.certificate import Certificate
-from isotone.columns import directions
+from isotone.columns import directions, text_columns
 from isotone.elementary import Floats
 from isotone.examples import Examples
 from isotone.fitting import Task, fit_network
@@ -63,8 +63,22 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
     def _table(self, X: Any) -> Floats:
         """Complete raw rows, as `network_` takes them."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
-        return self._complete(X)
+        return self._complete(self._validate(X, reset=False))
+
+    def _validate(self, X: Any, *args: Any, **options: Any) -> Any:
+        """What `validate_data` gives, with advice for text."""
+        try:
+            return validate_data(
+                self, X, *args, dtype=np.float64, ensure_all_finite="allow-nan", **options
+            )
+        except ValueError as error:
+            names = text_columns(X)
+            if not names:
+                raise
+            raise ValueError(
+                f"the columns {', '.join(names)} of `X` are no numbers ({error}); features must "
+                "be: leave them out, or encode them, as with OneHotEncoder in a ColumnTransformer"
+            ) from error
 
     def _complete(self, X: Floats) -> Floats:
         if self.missing_ is not None:
@@ -81,7 +95,7 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> tuple[Floats, Any, Floats]:
         """Checked rows, targets and weights."""
         check_settings(self.get_params(deep=False), self._losses)
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_all_finite="allow-nan", **check)
+        X, y = self._validate(X, y, **check)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return X, y, weight
 

@@ -93,6 +93,12 @@ def slopes(value: Any, features: Sequence[str]) -> Floats:
     return numbers
 
 
+def text_columns(X: Any) -> list[str]:
+    """Names of the columns of a frame that hold text, or other things than numbers."""
+    names = list(getattr(X, "columns", []))
+    return [str(name) for name in names if np.asarray(X[name]).dtype.kind not in "biuf"]
+
+
 def fit_scaling(value: Any, examples: Examples, features: Sequence[str]) -> Scaling:
     """The scaling a user asks for: a kind, or kinds per feature; "auto" chooses.
 
