@@ -71,7 +71,8 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
     lipschitz_units : "scaled" for λ per scaled unit (about a standard deviation of the column),
         "raw" for λ per raw unit (and per unit of the target)
     hidden_layer_sizes : widths of the hidden layers
-    group_size : size of the groups that are sorted; None sorts whole layers
+    group_size : size of the groups that are sorted; None sorts whole layers; "auto" takes the
+        largest up to 8 that divides all widths
     loss : "log_loss", or for two classes "hinge" or "dynamic_hinge", which give no probabilities
     temperature : τ of Eq. 13: the logit is τ times a score of slope λ
     class_weight : None, "balanced" or a dictionary by class
@@ -80,7 +81,7 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
     n_members : networks that are trained; their average is frozen into one
     missing : "error", or "indicator": gaps (NaN) are learned about, and directions hold among the
         rows where a value is present
-    batch_size : "auto" is all rows, or 512 of more than 2048
+    batch_size : "auto" is an eighth of the distinct rows, but between 32 and 512
     learning_rate_init : at the start; a cosine takes it to a fiftieth
     max_iter : epochs
     early_stopping : keep the best epoch on a `validation_fraction` of the rows, and stop after
@@ -116,7 +117,7 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
         lipschitz: Slopes = "auto",
         lipschitz_units: Units = "scaled",
         hidden_layer_sizes: int | tuple[int, ...] = (32, 32),
-        group_size: int | None = 2,
+        group_size: int | Literal["auto"] | None = "auto",
         loss: Literal["log_loss", "hinge", "dynamic_hinge"] = "log_loss",
         temperature: float = 1.0,
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
@@ -125,7 +126,7 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
         missing: Literal["error", "indicator"] = "error",
         batch_size: int | Literal["auto"] = "auto",
         learning_rate_init: float = 0.02,
-        max_iter: int = 200,
+        max_iter: int = 100,
         early_stopping: bool = False,
         validation_fraction: float = 0.2,
         n_iter_no_change: int = 20,
@@ -259,7 +260,7 @@ class MonotonicRegressor(RegressorMixin, CertifiedEstimator):  # type: ignore[mi
         lipschitz: Slopes = "auto",
         lipschitz_units: Units = "scaled",
         hidden_layer_sizes: int | tuple[int, ...] = (32, 32),
-        group_size: int | None = 2,
+        group_size: int | Literal["auto"] | None = "auto",
         loss: Literal["squared_error", "absolute_error", "quantile"] = "squared_error",
         quantile: float | tuple[float, ...] = 0.5,
         scaling: Any = "auto",
@@ -267,7 +268,7 @@ class MonotonicRegressor(RegressorMixin, CertifiedEstimator):  # type: ignore[mi
         missing: Literal["error", "indicator"] = "error",
         batch_size: int | Literal["auto"] = "auto",
         learning_rate_init: float = 0.02,
-        max_iter: int = 200,
+        max_iter: int = 100,
         early_stopping: bool = False,
         validation_fraction: float = 0.2,
         n_iter_no_change: int = 20,

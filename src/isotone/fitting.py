@@ -6,6 +6,7 @@ their seeds, freeze their average, put the units of the targets back, certify.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +26,12 @@ from isotone.scaling import Scaling
 from isotone.targets import Targets, recertify, sort_outputs
 from isotone.training import History, Recipe
 
-LADDER = [2.0**k for k in range(-4, 5)]  # the λ that "auto" tries, in scaled units
-_FULL_BATCH = 2048  # rows up to which all are one batch, and λ is chosen by cross-validation
-_BATCH = 512
+LADDER = [2.0**k for k in range(-3, 5)]  # the λ that "auto" tries, in scaled units
 _N_FOLDS = 3
+_CROSS_VALIDATE = 2048  # rows up to which λ is chosen on folds, beyond which on one part
+_BATCHES = 8  # per epoch, unless they would become too small or too large
+_SMALLEST_BATCH, _LARGEST_BATCH = 32, 512
+_LARGEST_GROUP = 8
 _FINAL_RATE = 0.02
 _FEWEST = 12  # rows from which on λ can be chosen
 _FALLBACK = 1.0
@@ -76,11 +79,12 @@ def fit_network(task: Task, settings: dict[str, Any], seed: int) -> Fit:
     rows, design = _rows(task, scaling), _design(task, settings)
     recipe = _recipe(settings, len(rows), seed)
     units = _units(task, scaling, settings["lipschitz_units"])
-    if isinstance(settings["lipschitz"], str):
-        lipschitz = _choose(task, design, rows, recipe, settings, seed)
+    asked = settings["lipschitz"]
+    if isinstance(asked, str) and asked == "auto":
+        lipschitz = units * _choose(task, design, rows, recipe, settings, seed)
     else:
-        lipschitz = columns.slopes(settings["lipschitz"], task.columns) / units
-    slopes = _all_slopes(task, lipschitz * settings.get("temperature", 1.0))
+        lipschitz = columns.slopes(asked, task.columns)
+    slopes = _all_slopes(task, lipschitz / units, settings)
     members = [design.build(slopes, seed + 1 + k) for k in range(settings["n_members"])]
     folds = _held_out(task, settings, seed) if settings["early_stopping"] else None
     history = learn(design, members, rows, recipe, folds=folds, progress=_shown(settings))
@@ -89,7 +93,7 @@ def fit_network(task: Task, settings: dict[str, Any], seed: int) -> Fit:
     if isinstance(task.loss, Quantile) and frozen.n_outputs > 1:
         frozen = sort_outputs(frozen)
     network, certificate = recertify(task.targets.restore(frozen))
-    return Fit(network, certificate, history, lipschitz * units)
+    return Fit(network, certificate, history, lipschitz)
 
 
 def _rows(task: Task, scaling: Scaling) -> Rows:
@@ -105,13 +109,22 @@ def _design(task: Task, settings: dict[str, Any]) -> Design:
     widths = (sizes,) if np.ndim(sizes) == 0 else tuple(sizes)
     free = np.zeros((len(task.directions), task.n_indicators), np.int8)
     directions = np.hstack([task.directions, free])
-    return Design(widths, directions, settings["group_size"], task.loss)
+    size = settings["group_size"]
+    group_size = _group_size(widths) if size == "auto" else size
+    return Design(widths, directions, group_size, task.loss)
+
+
+def _group_size(widths: tuple[int, ...]) -> int | None:
+    """The largest that divides all widths, or None, a full sort, if there is none."""
+    common = math.gcd(*widths)
+    sizes = [size for size in range(2, _LARGEST_GROUP + 1) if common % size == 0]
+    return sizes[-1] if sizes and common else None
 
 
 def _recipe(settings: dict[str, Any], n_rows: int, seed: int) -> Recipe:
     size = settings["batch_size"]
     if size == "auto":
-        size = n_rows if n_rows <= _FULL_BATCH else _BATCH
+        size = int(np.clip(n_rows // _BATCHES, _SMALLEST_BATCH, _LARGEST_BATCH))
     return Recipe(
         epochs=settings["max_iter"],
         batch_size=min(size, n_rows),
@@ -124,36 +137,37 @@ def _recipe(settings: dict[str, Any], n_rows: int, seed: int) -> Recipe:
 
 
 def _units(task: Task, scaling: Scaling, units: str) -> Floats:
-    """What a λ of 1 in the network is in the units asked for, per column.
+    """What a λ of 1 in scaled units is in the units asked for, per column.
 
     A raw λ bounds the slope everywhere: along a logarithm the steepest place decides.
     """
     n = len(task.columns)
     if units == "scaled":
-        return np.full(n, 1.0 / task.targets.deviation)
-    raw: Floats = scaling.steepest()[:n] * task.targets.scale.max()
+        return np.ones(n)
+    raw: Floats = scaling.steepest()[:n] * task.targets.scale.max() * task.targets.deviation
     return raw
 
 
-def _all_slopes(task: Task, lipschitz: Floats) -> Floats:
-    """λ of every feature; an indicator may change the score as much as the steepest column."""
-    return np.append(lipschitz, np.full(task.n_indicators, lipschitz.max()))
+def _all_slopes(task: Task, lipschitz: Floats, settings: dict[str, Any]) -> Floats:
+    """λ of every feature of the network, from those of the columns in scaled units.
+
+    An indicator may change the score as much as the steepest column.
+    """
+    slopes = lipschitz * task.targets.deviation * settings.get("temperature", 1.0)
+    return np.append(slopes, np.full(task.n_indicators, slopes.max()))
 
 
 def _choose(
     task: Task, design: Design, rows: Rows, recipe: Recipe, settings: dict[str, Any], seed: int
-) -> Floats:
+) -> float:
     """The λ, one for all columns, with the least loss on rows that were left out."""
-    if settings["lipschitz"] != "auto":
-        columns.slopes(settings["lipschitz"], task.columns)  # raises
-    each = np.full(len(task.columns), task.targets.deviation)
     if len(rows) < _FEWEST:
-        return _FALLBACK * each
-    temperature = settings.get("temperature", 1.0)
-    candidates = [_all_slopes(task, each * step * temperature) for step in LADDER]
+        return _FALLBACK
+    each = np.ones(len(task.columns))
+    candidates = [_all_slopes(task, step * each, settings) for step in LADDER]
     folds = (
         task.examples.folds(_N_FOLDS, seed)
-        if len(rows) <= _FULL_BATCH
+        if len(rows) <= _CROSS_VALIDATE
         else _held_out(task, settings, seed)
     )
     losses = scan(
@@ -162,7 +176,7 @@ def _choose(
     best = LADDER[int(np.argmin(losses))]
     if settings["verbose"]:
         print(f"lipschitz='auto' picked {best:g} of {', '.join(f'{step:g}' for step in LADDER)}")
-    return best * each
+    return best
 
 
 def _held_out(task: Task, settings: dict[str, Any], seed: int) -> Folds:

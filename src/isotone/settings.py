@@ -25,6 +25,8 @@ def check_settings(settings: dict[str, Any], losses: Sequence[str]) -> None:
     """
     for name in _WHOLE:
         _check_whole(name, settings[name], "")
+    if settings["group_size"] not in ("auto", None):
+        _check_whole("group_size", settings["group_size"], ", 'auto', or None for a full sort")
     if settings["batch_size"] != "auto":
         _check_whole("batch_size", settings["batch_size"], ", or 'auto'")
     for name in _POSITIVE:
