@@ -24,6 +24,8 @@ NUMPY_HALF = [
 TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
     *("freezing", "losses", "rows", "training", "learners", "ensemble", "streaming", "sweep"),
+    *("examples", "columns", "missing", "targets", "settings", "committee", "fitting"),
+    *("certified", "estimators"),
 ]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]
 

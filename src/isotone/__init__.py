@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from isotone.certificate import Certificate, certify
     from isotone.ensemble import Ensemble
+    from isotone.estimators import MonotonicClassifier, MonotonicRegressor
     from isotone.freezing import freeze
     from isotone.frozen import FrozenNetwork, load
     from isotone.layers import (
@@ -48,6 +49,8 @@ _HOME = {
     "Recipe": "training",
     "train": "training",
     "Ensemble": "ensemble",
+    "MonotonicClassifier": "estimators",
+    "MonotonicRegressor": "estimators",
 }
 
 __all__ = [  # noqa: RUF022 (in the order of the table)
@@ -70,6 +73,8 @@ __all__ = [  # noqa: RUF022 (in the order of the table)
     "Recipe",
     "train",
     "Ensemble",
+    "MonotonicClassifier",
+    "MonotonicRegressor",
 ]
 
 

@@ -171,13 +171,15 @@ class Quantile:
     r"""The pinball loss: its minimum is the `level` quantile of y given x.
 
     .. math:: \max(\alpha (y - \hat y), (\alpha - 1)(y - \hat y))
+
+    With several levels, one per output, y is a single column and the losses are added.
     """
 
-    level: float = 0.5
+    level: float | tuple[float, ...] = 0.5
     outputs: Outputs = "values"
 
     def __post_init__(self) -> None:
-        if not 0 < self.level < 1:
+        if not np.all((np.asarray(self.level) > 0) & (np.asarray(self.level) < 1)):
             raise ValueError(f"`level={self.level}` must lie between 0 and 1, as 0.9 does")
 
     def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
@@ -185,7 +187,8 @@ class Quantile:
 
     def __call__(self, score: Tensor, target: Tensor) -> Tensor:
         gap = target.to(score.dtype) - score
-        return torch.maximum(self.level * gap, (self.level - 1.0) * gap).sum(dim=-1)
+        level = torch.as_tensor(self.level, dtype=score.dtype)
+        return torch.maximum(level * gap, (level - 1.0) * gap).sum(dim=-1)
 
 
 @dataclass(frozen=True)

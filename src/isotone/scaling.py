@@ -90,13 +90,20 @@ class Scaling:
         return cls(np.zeros(n_features, bool), zeros, ones, zeros, ones)
 
     @classmethod
-    def fit(cls, X: ArrayLike, kinds: Kind | Log | Sequence[Kind | Log] = "standard") -> Scaling:
+    def fit(
+        cls,
+        X: ArrayLike,
+        kinds: Kind | Log | Sequence[Kind | Log] = "standard",
+        *,
+        sample_weight: ArrayLike | None = None,
+    ) -> Scaling:
         """Choose centers and factors from training rows.
 
         Parameters
         ----------
         X : (n_rows, n_features)
         kinds : one kind for all columns, or one per column
+        sample_weight : (n_rows,), positive; how often every row counts
         """
         table = finite_table(X)
         if len(table) == 0:
@@ -107,7 +114,8 @@ class Scaling:
                 f"`kinds` names {len(each)} columns but `X` has {table.shape[1]}; give one kind, "
                 "or one per column"
             )
-        columns = [_fit_column(table[:, i], kind, i) for i, kind in enumerate(each)]
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        columns = [_fit_column(table[:, i], kind, i, weight) for i, kind in enumerate(each)]
         return cls(*(np.array(values) for values in zip(*columns, strict=True)))
 
     @property
@@ -217,25 +225,28 @@ def numbers(values: Any) -> Floats:
 
 
 def _fit_column(
-    x: Floats, kind: Kind | Log, column: int
+    x: Floats, kind: Kind | Log, column: int, weight: Floats | None
 ) -> tuple[bool, float, float, float, float]:
     if kind == "identity":
         return False, 0.0, 1.0, 0.0, 1.0
     if kind == "standard":
-        return False, 0.0, 1.0, float(x.mean()), _reciprocal(x.std())
+        return False, 0.0, 1.0, *_center_and_factor(x, weight)
     if kind == "robust":
-        low, middle, high = np.quantile(x, [0.25, 0.5, 0.75])
+        method: Any = "linear" if weight is None else "inverted_cdf"
+        low, middle, high = np.quantile(x, [0.25, 0.5, 0.75], method=method, weights=weight)
         # 1.349 standard deviations lie between the quartiles of a Gaussian
         return False, 0.0, 1.0, float(middle), _reciprocal((high - low) / 1.349)
     if kind == "log" or isinstance(kind, Log):
-        return _fit_log(x, Log() if kind == "log" else kind, column)
+        return _fit_log(x, Log() if kind == "log" else kind, column, weight)
     raise ValueError(
         f"`kinds` holds {kind!r} for column {column}; choose 'identity', 'standard', 'robust', "
         "'log' or Log(offset=..., floor=...)"
     )
 
 
-def _fit_log(x: Floats, kind: Log, column: int) -> tuple[bool, float, float, float, float]:
+def _fit_log(
+    x: Floats, kind: Log, column: int, weight: Floats | None
+) -> tuple[bool, float, float, float, float]:
     floor = float(np.min(x + kind.offset)) if kind.floor is None else kind.floor
     if kind.floor is not None and not 0 < floor < np.inf:
         raise ValueError(f"`floor={floor}` of column {column} must be positive and finite")
@@ -247,7 +258,15 @@ def _fit_log(x: Floats, kind: Log, column: int) -> tuple[bool, float, float, flo
     v = log(np.maximum(x + kind.offset, floor))
     if not kind.standardize:
         return True, kind.offset, floor, 0.0, 1.0
-    return True, kind.offset, floor, float(v.mean()), _reciprocal(v.std())
+    return True, kind.offset, floor, *_center_and_factor(v, weight)
+
+
+def _center_and_factor(v: Floats, weight: Floats | None) -> tuple[float, float]:
+    """Mean and 1 / standard deviation."""
+    if weight is None:
+        return float(v.mean()), _reciprocal(v.std())
+    mean = np.average(v, weights=weight)
+    return float(mean), _reciprocal(np.sqrt(np.average((v - mean) ** 2, weights=weight)))
 
 
 def _reciprocal(spread: float) -> float:

@@ -1,0 +1,124 @@
+"""CertifiedEstimator: what the estimators of this library share, whatever they predict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_is_fitted,
+    check_random_state,
+    validate_data,
+)
+
+from isotone.certificate import Certificate
+from isotone.columns import directions, text_columns
+from isotone.elementary import Floats
+from isotone.examples import Examples
+from isotone.fitting import Task, fit_network
+from isotone.frozen import FrozenNetwork
+from isotone.losses import Loss
+from isotone.missing import Missing, refuse_gaps
+from isotone.robustness import Radius
+from isotone.settings import check_settings
+from isotone.training import History
+
+
+class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
+    """What both estimators share."""
+
+    network_: FrozenNetwork
+    certificate_: Certificate
+    history_: History
+    lipschitz_: Floats
+    missing_: Missing | None
+    n_iter_: int
+    _losses: tuple[str, ...]
+
+    def certified_radius(self, X: Any, threshold: float = 0.0) -> Radius:
+        """How far every row may move before its decision, score ≥ `threshold`, can change.
+
+        For one output; see `Certificate.certified_radius`.
+        """
+        table = self._table(X)
+        return self.certificate_.certified_radius(table, threshold)
+
+    def save(self, path: str | Path) -> None:
+        """Write `network_` to one `.isotone` file, which `isotone.load` reads without torch."""
+        check_is_fitted(self)
+        self.network_.save(path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing == "indicator"
+        return tags
+
+    def _score_rows(self, X: Any) -> Floats:
+        table = self._table(X)
+        return self.network_.score(table).astype(np.float64)
+
+    def _table(self, X: Any) -> Floats:
+        """Complete raw rows, as `network_` takes them."""
+        check_is_fitted(self)
+        return self._complete(self._validate(X, reset=False))
+
+    def _validate(self, X: Any, *args: Any, **options: Any) -> Any:
+        """What `validate_data` gives, with advice for text."""
+        try:
+            return validate_data(
+                self, X, *args, dtype=np.float64, ensure_all_finite="allow-nan", **options
+            )
+        except ValueError as error:
+            names = text_columns(X)
+            if not names:
+                raise
+            raise ValueError(
+                f"the columns {', '.join(names)} of `X` are no numbers ({error}); features must "
+                "be: leave them out, or encode them, as with OneHotEncoder in a ColumnTransformer"
+            ) from error
+
+    def _complete(self, X: Floats) -> Floats:
+        if self.missing_ is not None:
+            return self.missing_.complete(X)
+        refuse_gaps(X, self._names())
+        return X
+
+    def _names(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
+
+    def _read(
+        self, X: Any, y: Any, sample_weight: Any, **check: Any
+    ) -> tuple[Floats, Any, Floats]:
+        """Checked rows, targets and weights."""
+        check_settings(self.get_params(deep=False), self._losses)
+        X, y = self._validate(X, y, **check)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return X, y, weight
+
+    def _learn(
+        self, X: Floats, y: Floats, weight: Floats, loss: Loss, n_outputs: int, **more: Any
+    ) -> Self:
+        """Fit the network to targets (n_rows, n_targets)."""
+        names = self._names()
+        self.missing_ = Missing.fit(X, weight, names) if self.missing == "indicator" else None
+        indicators = [] if self.missing_ is None else self.missing_.indicators
+        examples = Examples.of(self._complete(X), y, weight)
+        task = Task(
+            examples=examples,
+            features=(*names, *indicators),
+            n_indicators=len(indicators),
+            directions=directions(self.monotonic_cst, names, n_outputs),
+            loss=loss,
+            targets=self._targets(examples, n_outputs),
+            **more,
+        )
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        fit = fit_network(task, self.get_params(deep=False), seed)
+        self.network_, self.certificate_ = fit.network, fit.certificate
+        self.history_, self.lipschitz_ = fit.history, fit.lipschitz
+        self.n_iter_ = fit.history.n_epochs
+        return self

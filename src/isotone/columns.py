@@ -1,0 +1,149 @@
+"""Columns: what a user says about each column of a table, in an array or in a dictionary by name.
+
+Also the choice of a scaling for a column nobody said anything about.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.elementary import Floats
+from isotone.examples import Examples
+from isotone.scaling import Kind, Log, Scaling
+
+_KINDS = ("auto", "identity", "standard", "robust", "log")
+_SKEWED = 1.0  # skewness from which a logarithm is tried; that of an exponential column is 2
+_TAILED = 10.0  # fourth moment in units of the squared variance; 3 for a Gaussian
+
+
+def spread(name: str, value: Any, features: Sequence[str], default: Any) -> list[Any]:
+    """One entry per feature, from one per feature or from a dictionary by name.
+
+    >>> spread("monotonic_cst", {"debt": -1}, ["income", "debt"], 0)
+    [0, -1]
+    """
+    if isinstance(value, Mapping):
+        _refuse_unknown(name, list(value), features)
+        return [value.get(feature, default) for feature in features]
+    entries = list(value)
+    if len(entries) != len(features):
+        raise ValueError(
+            f"`{name}` has {len(entries)} entries but `X` has {len(features)} features; give one "
+            "per feature, or a dictionary by feature name"
+        )
+    return entries
+
+
+def _refuse_unknown(name: str, keys: Sequence[Any], features: Sequence[str]) -> None:
+    for key in keys:
+        if key not in features:
+            near = difflib.get_close_matches(str(key), features, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]!r}?" if near else "use one of these."
+            shown = ", ".join(features[:20]) + (", ..." if len(features) > 20 else "")
+            raise ValueError(
+                f"`{name}` names the feature {key!r}, which `X` does not have; its features are "
+                f"{shown}: {hint}"
+            )
+
+
+def directions(value: Any, features: Sequence[str], n_outputs: int) -> NDArray[np.int8]:
+    """`monotonic_cst` as a table (n_outputs, n_features) of -1, 0 and +1."""
+    if value is None:
+        return np.zeros((n_outputs, len(features)), dtype=np.int8)
+    if not isinstance(value, Mapping) and np.ndim(value) == 2:
+        table = np.asarray(value)
+        if table.shape != (n_outputs, len(features)):
+            raise ValueError(
+                f"`monotonic_cst` has shape {table.shape}; {n_outputs} outputs and "
+                f"{len(features)} features need {(n_outputs, len(features))}, or one entry per "
+                "feature"
+            )
+    else:
+        table = np.asarray(spread("monotonic_cst", value, features, 0))
+        table = np.broadcast_to(table, (n_outputs, len(features)))
+    if not np.all(np.isin(table, (-1, 0, 1))):
+        raise ValueError(
+            f"`monotonic_cst={value}` must hold -1 (decreasing), 0 (free) or +1 (increasing)"
+        )
+    return table.astype(np.int8)
+
+
+def slopes(value: Any, features: Sequence[str]) -> Floats:
+    """`lipschitz` as one λ per feature; those a dictionary leaves out get its largest."""
+    if isinstance(value, Mapping):
+        value = spread("lipschitz", value, features, max(value.values(), default=1.0))
+    elif np.ndim(value):
+        value = spread("lipschitz", value, features, None)
+    try:
+        numbers = np.broadcast_to(np.asarray(value, dtype=np.float64), (len(features),)).copy()
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"`lipschitz={value!r}` must be 'auto' or positive numbers: one, one per feature, or "
+            "a dictionary by feature name"
+        ) from error
+    if not np.all((numbers > 0) & np.isfinite(numbers)):
+        raise ValueError(
+            f"`lipschitz={value}` must be positive and finite; choose larger numbers, or 'auto'"
+        )
+    return numbers
+
+
+def text_columns(X: Any) -> list[str]:
+    """Names of the columns of a frame that hold text, or other things than numbers."""
+    names = list(getattr(X, "columns", []))
+    return [str(name) for name in names if np.asarray(X[name]).dtype.kind not in "biuf"]
+
+
+def fit_scaling(value: Any, examples: Examples, features: Sequence[str]) -> Scaling:
+    """The scaling a user asks for: a kind, or kinds per feature; "auto" chooses.
+
+    Columns of the examples beyond the features are indicators and stay as they are.
+    """
+    kinds = _kinds(value, features)
+    chosen = [
+        choose(examples.X[:, i], examples.weight) if kind == "auto" else kind
+        for i, kind in enumerate(kinds)
+    ]
+    n_indicators = examples.X.shape[1] - len(features)
+    chosen += ["identity"] * n_indicators
+    return Scaling.fit(examples.X, chosen, sample_weight=examples.weight)
+
+
+def _kinds(value: Any, features: Sequence[str]) -> list[Any]:
+    if isinstance(value, str | Log):
+        kinds = [value] * len(features)
+    else:
+        kinds = spread("scaling", value, features, "auto")
+    for kind in kinds:
+        if not isinstance(kind, Log) and kind not in _KINDS:
+            raise ValueError(
+                f"`scaling` holds {kind!r}; it must be of a known kind: choose from {_KINDS} and "
+                "isotone.Log(offset=..., floor=...)"
+            )
+    return kinds
+
+
+def choose(x: Floats, weight: Floats) -> Kind | Log:
+    """Logarithm for skewed columns that are not negative, robust for tails, else standard."""
+    skew, tail = _moments(x, weight)
+    if x.min() >= 0 and skew > _SKEWED:
+        offset = 0.0 if x.min() > 0 else float(np.median(x[x > 0]))
+        if abs(_moments(np.log(x + offset), weight)[0]) < skew / 2:
+            return Log(offset=offset)
+    low, high = np.quantile(x, [0.25, 0.75], method="inverted_cdf", weights=weight)
+    return "robust" if tail > _TAILED and high > low else "standard"
+
+
+def _moments(x: Floats, weight: Floats) -> tuple[float, float]:
+    """Third and fourth standardized moment; those of a constant column are 0."""
+    center = x - np.average(x, weights=weight)
+    spread = np.sqrt(np.average(center**2, weights=weight))
+    if not spread > 0:
+        return 0.0, 0.0
+    z = center / spread
+    return float(np.average(z**3, weights=weight)), float(np.average(z**4, weights=weight))

@@ -1,0 +1,134 @@
+"""Committee: members of one architecture that learn together, each from rows of its own.
+
+A member leaves out one fold of the rows, on which its loss is validated, or none. That is all it
+takes for cross-validated scans of λ, early stopping, and averages of members.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from isotone.elementary import Floats
+from isotone.examples import Folds
+from isotone.learners import StackLearner
+from isotone.losses import Loss
+from isotone.network import MonotonicNetwork
+from isotone.rows import Rows
+from isotone.training import History, Recipe, fit
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What all members have in common.
+
+    Parameters
+    ----------
+    widths : of the hidden layers
+    directions : (n_outputs, n_features), -1, 0 or +1
+    """
+
+    widths: tuple[int, ...]
+    directions: NDArray[np.int8]
+    group_size: int | None
+    loss: Loss
+
+    def build(self, lipschitz: Floats, seed: int) -> MonotonicNetwork:
+        """A new member; the state of torch's random numbers is left as it was."""
+        n_outputs, n_features = self.directions.shape
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return MonotonicNetwork(
+                [n_features, *self.widths, n_outputs],
+                monotonic_cst=self.directions.astype(np.float64),
+                lipschitz=lipschitz,
+                group_size=self.group_size,
+                outputs=self.loss.outputs,
+            )
+
+
+class FoldLearner(StackLearner):
+    """A stack whose rows have weights per member, (n_rows, n_members)."""
+
+    @torch.no_grad()
+    def losses(self, rows: Rows) -> Tensor:
+        each = [
+            self.loss(self.score(part.x), part.target) for part in _pieces(rows, self.n_members)
+        ]
+        return self._mean(torch.cat(each, dim=1).double(), rows.weight)
+
+    def _mass(self, rows: Rows) -> Tensor:
+        assert rows.weight is not None
+        return rows.weight.double().sum(dim=0)
+
+    def _mean(self, losses: Tensor, weight: Tensor | None) -> Tensor:
+        assert weight is not None
+        return (losses * weight.T).sum(dim=1) / weight.sum(dim=0).clamp(min=1e-30)
+
+
+def learn(
+    design: Design,
+    members: list[MonotonicNetwork],
+    rows: Rows,
+    recipe: Recipe,
+    *,
+    folds: Folds | None = None,
+    progress: bool = False,
+) -> History:
+    """Train all members; with folds, member k leaves out fold k modulo their number.
+
+    Parameters
+    ----------
+    rows : with a weight per row, (n_rows,)
+    folds : (n_rows,), the fold of every row, or -1 for rows that all learn from
+    """
+    learner = FoldLearner(members, design.loss, recipe)
+    assert rows.weight is not None
+    held_out = torch.zeros(len(rows), len(members), dtype=torch.bool)
+    if folds is not None:
+        left_out = np.arange(len(members)) % (folds.max() + 1)
+        held_out = torch.as_tensor(folds[:, None] == left_out)
+    each = rows.weight[:, None]
+    training = Rows(rows.x, rows.target, each * ~held_out)
+    touched = held_out.any(dim=1)
+    validation = Rows(rows.x, rows.target, each * held_out)[touched]
+    history = fit(
+        learner,
+        training,
+        recipe,
+        validation=validation if folds is not None else None,
+        progress=progress,
+    )
+    learner.unstack(members)
+    return history
+
+
+def _pieces(rows: Rows, n_members: int) -> list[Rows]:
+    size = max(1, 2**20 // n_members)
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def scan(
+    design: Design,
+    candidates: list[Floats],
+    rows: Rows,
+    recipe: Recipe,
+    *,
+    folds: Folds,
+    seed: int,
+    progress: bool = False,
+) -> Floats:
+    """Mean loss on left-out rows for every candidate λ, all trained as one stack."""
+    n_folds = int(folds.max()) + 1
+    members = [
+        design.build(lipschitz, seed + k) for lipschitz in candidates for k in range(n_folds)
+    ]
+    history = learn(design, members, rows, recipe, folds=folds, progress=progress)
+    by_epoch = np.array(history.validation)
+    final = by_epoch[-1] if recipe.patience is None else by_epoch.min(axis=0)
+    losses: Floats = final.reshape(len(candidates), n_folds).mean(axis=1)
+    return losses

@@ -1,0 +1,59 @@
+"""Examples: the distinct rows of a table with their targets and total weights.
+
+A row that occurs twice is a row of weight two, and a row of weight zero is no row. What is learned
+from examples therefore depends on nothing but the weighted set of rows: not on their order, and
+not on whether a weight or a repetition says how much a row counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.elementary import Floats
+
+Folds = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Distinct rows, sorted.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features)
+    y : (n_rows, n_targets), values or class numbers
+    weight : (n_rows,), positive, with mean 1
+    """
+
+    X: Floats
+    y: Floats
+    weight: Floats
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    @classmethod
+    def of(cls, X: Floats, y: Floats, weight: Floats) -> Examples:
+        """Merge equal rows, leave out those that do not count.
+
+        >>> Examples.of(np.array([[2.0], [1.0], [2.0]]), np.ones((3, 1)), np.ones(3)).X
+        array([[1.],
+               [2.]])
+        """
+        counts = weight > 0
+        joined = np.column_stack([X[counts], y[counts]]) + 0.0  # -0.0 becomes 0.0
+        rows, member = np.unique(joined, axis=0, return_inverse=True)
+        total = np.bincount(member.ravel(), weights=weight[counts], minlength=len(rows))
+        n_features = X.shape[1]
+        return cls(rows[:, :n_features], rows[:, n_features:], total / total.mean())
+
+    def folds(self, n_folds: int, seed: int) -> Folds:
+        """A fold for every row, at random, with about the same targets in each."""
+        shuffled = np.random.default_rng(seed).permutation(len(self))
+        order = shuffled[np.argsort(self.y[shuffled, 0], kind="stable")]
+        folds = np.empty(len(self), dtype=np.intp)
+        folds[order] = np.arange(len(self)) % n_folds
+        return folds

@@ -1,0 +1,189 @@
+"""Fitting: from examples in raw units to one certified network, by way of a committee.
+
+The steps of `fit_network`: scale, choose λ if that is asked for, train members that differ in
+their seeds, freeze their average, put the units of the targets back, certify.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone import columns
+from isotone.certificate import Certificate
+from isotone.committee import Design, learn, scan
+from isotone.elementary import Floats
+from isotone.examples import Examples, Folds
+from isotone.freezing import freeze
+from isotone.frozen import FrozenNetwork
+from isotone.losses import Loss, Quantile
+from isotone.rows import Rows
+from isotone.scaling import Scaling
+from isotone.targets import Targets, recertify, sort_outputs
+from isotone.training import History, Recipe
+
+LADDER = [2.0**k for k in range(-3, 5)]  # the λ that "auto" tries, in scaled units
+_N_FOLDS = 3
+_CROSS_VALIDATE = 2048  # rows up to which λ is chosen on folds, beyond which on one part
+_BATCHES = 8  # per epoch, unless they would become too small or too large
+_SMALLEST_BATCH, _LARGEST_BATCH = 32, 512
+_LARGEST_GROUP = 8
+_FINAL_RATE = 0.02
+_FEWEST = 12  # rows from which on λ can be chosen
+_FALLBACK = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be learned.
+
+    Parameters
+    ----------
+    features : names of the columns of the examples; the last `n_indicators` flag missing values
+    directions : (n_outputs, n_features - n_indicators)
+    targets : units of the outputs
+    classes : names of the classes, or None for values
+    """
+
+    examples: Examples
+    features: tuple[str, ...]
+    n_indicators: int
+    directions: NDArray[np.int8]
+    loss: Loss
+    targets: Targets
+    classes: tuple[str, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The features without the indicators."""
+        return self.features[: len(self.features) - self.n_indicators]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """What was learned; `lipschitz` is per column, in the units that were asked for."""
+
+    network: FrozenNetwork
+    certificate: Certificate
+    history: History
+    lipschitz: Floats
+
+
+def fit_network(task: Task, settings: dict[str, Any], seed: int) -> Fit:
+    """Learn a task with the parameters of an estimator."""
+    scaling = columns.fit_scaling(settings["scaling"], task.examples, task.columns)
+    rows, design = _rows(task, scaling), _design(task, settings)
+    recipe = _recipe(settings, len(rows), seed)
+    units = _units(task, scaling, settings["lipschitz_units"])
+    asked = settings["lipschitz"]
+    if isinstance(asked, str) and asked == "auto":
+        lipschitz = units * _choose(task, design, rows, recipe, settings, seed)
+    else:
+        lipschitz = columns.slopes(asked, task.columns)
+    slopes = _all_slopes(task, lipschitz / units, settings)
+    members = [design.build(slopes, seed + 1 + k) for k in range(settings["n_members"])]
+    folds = _held_out(task, settings, seed) if settings["early_stopping"] else None
+    history = learn(design, members, rows, recipe, folds=folds, progress=_shown(settings))
+    task.targets.add_center(members)
+    frozen = freeze(members, scaling=scaling, features=task.features, classes=task.classes)
+    if isinstance(task.loss, Quantile) and frozen.n_outputs > 1:
+        frozen = sort_outputs(frozen)
+    network, certificate = recertify(task.targets.restore(frozen))
+    return Fit(network, certificate, history, lipschitz)
+
+
+def _rows(task: Task, scaling: Scaling) -> Rows:
+    """Scaled rows in float32."""
+    x = scaling.transform(task.examples.X)
+    y = task.targets.standardize(task.examples.y)
+    labels = y[:, 0] if task.loss.outputs == "logits" else y
+    return Rows.of(x, labels, task.loss, sample_weight=task.examples.weight)
+
+
+def _design(task: Task, settings: dict[str, Any]) -> Design:
+    sizes = settings["hidden_layer_sizes"]
+    widths = (sizes,) if np.ndim(sizes) == 0 else tuple(sizes)
+    free = np.zeros((len(task.directions), task.n_indicators), np.int8)
+    directions = np.hstack([task.directions, free])
+    size = settings["group_size"]
+    group_size = _group_size(widths) if size == "auto" else size
+    return Design(widths, directions, group_size, task.loss)
+
+
+def _group_size(widths: tuple[int, ...]) -> int | None:
+    """The largest that divides all widths, or None, a full sort, if there is none."""
+    common = math.gcd(*widths)
+    sizes = [size for size in range(2, _LARGEST_GROUP + 1) if common % size == 0]
+    return sizes[-1] if sizes and common else None
+
+
+def _recipe(settings: dict[str, Any], n_rows: int, seed: int) -> Recipe:
+    size = settings["batch_size"]
+    if size == "auto":
+        size = int(np.clip(n_rows // _BATCHES, _SMALLEST_BATCH, _LARGEST_BATCH))
+    return Recipe(
+        epochs=settings["max_iter"],
+        batch_size=min(size, n_rows),
+        learning_rate=settings["learning_rate_init"],
+        final_rate=_FINAL_RATE,
+        patience=settings["n_iter_no_change"] if settings["early_stopping"] else None,
+        tolerance=settings["tol"],
+        seed=seed,
+    )
+
+
+def _units(task: Task, scaling: Scaling, units: str) -> Floats:
+    """What a λ of 1 in scaled units is in the units asked for, per column.
+
+    A raw λ bounds the slope everywhere: along a logarithm the steepest place decides.
+    """
+    n = len(task.columns)
+    if units == "scaled":
+        return np.ones(n)
+    raw: Floats = scaling.steepest()[:n] * task.targets.scale.max() * task.targets.deviation
+    return raw
+
+
+def _all_slopes(task: Task, lipschitz: Floats, settings: dict[str, Any]) -> Floats:
+    """λ of every feature of the network, from those of the columns in scaled units.
+
+    An indicator may change the score as much as the steepest column.
+    """
+    slopes = lipschitz * task.targets.deviation * settings.get("temperature", 1.0)
+    return np.append(slopes, np.full(task.n_indicators, slopes.max()))
+
+
+def _choose(
+    task: Task, design: Design, rows: Rows, recipe: Recipe, settings: dict[str, Any], seed: int
+) -> float:
+    """The λ, one for all columns, with the least loss on rows that were left out."""
+    if len(rows) < _FEWEST:
+        return _FALLBACK
+    each = np.ones(len(task.columns))
+    candidates = [_all_slopes(task, step * each, settings) for step in LADDER]
+    folds = (
+        task.examples.folds(_N_FOLDS, seed)
+        if len(rows) <= _CROSS_VALIDATE
+        else _held_out(task, settings, seed)
+    )
+    losses = scan(
+        design, candidates, rows, recipe, folds=folds, seed=seed, progress=_shown(settings)
+    )
+    best = LADDER[int(np.argmin(losses))]
+    if settings["verbose"]:
+        print(f"lipschitz='auto' picked {best:g} of {', '.join(f'{step:g}' for step in LADDER)}")
+    return best
+
+
+def _held_out(task: Task, settings: dict[str, Any], seed: int) -> Folds:
+    """0 for rows to validate on, -1 for the others."""
+    n_parts = max(2, round(1.0 / settings["validation_fraction"]))
+    return np.where(task.examples.folds(n_parts, seed) == 0, 0, -1)
+
+
+def _shown(settings: dict[str, Any]) -> bool:
+    return bool(settings["verbose"])

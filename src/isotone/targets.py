@@ -1,0 +1,94 @@
+"""Targets: the units of a regression, taken off before training and put back after freezing.
+
+Scales are powers of two. Multiplying stored numbers by them is exact, so every inequality that
+`freeze` established among them still holds. The center goes into the last bias before freezing,
+so that the rounding it causes is part of the margin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from isotone.certificate import Certificate, certify
+from isotone.elementary import Floats
+from isotone.frozen import FrozenNetwork
+from isotone.layers import BoundedLayer
+from isotone.network import LipschitzNetwork
+from isotone.steps import Dense, Sort
+
+_MOST = 2.0**200  # keeps products of stored numbers far from overflow
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Per output :math:`y = s (y' + c)` with a power of two s; y' is what a network learns.
+
+    Parameters
+    ----------
+    scale, center : s and c of every column of targets
+    deviation : largest standard deviation of y', near 1; λ is counted in it
+    """
+
+    scale: Floats
+    center: Floats
+    deviation: float = 1.0
+
+    @classmethod
+    def fit(cls, y: Floats, weight: Floats) -> Targets:
+        """Scale and center of every column of `y`.
+
+        >>> Targets.fit(np.array([[10.0], [18.0]]), np.ones(2)).scale
+        array([4.])
+        """
+        mean = np.average(y, axis=0, weights=weight)
+        spread = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weight))
+        usable = np.clip(np.where(spread > 0, spread, 1.0), 1.0 / _MOST, _MOST)
+        scale = np.exp2(np.rint(np.log2(usable)))
+        return cls(scale, mean / scale, float((usable / scale).max()))
+
+    def standardize(self, y: Floats) -> Floats:
+        return y / self.scale - self.center
+
+    @torch.no_grad()
+    def add_center(self, networks: Sequence[LipschitzNetwork]) -> None:
+        """Add the center to the last bias, in float64."""
+        for network in networks:
+            network.double()
+            last = [layer for layer in network.layers if isinstance(layer, BoundedLayer)][-1]
+            assert last.bias is not None
+            last.bias.add_(torch.as_tensor(self.center))
+
+    def restore(self, frozen: FrozenNetwork) -> FrozenNetwork:
+        """The frozen network in the units of y."""
+        last = max(k for k, step in enumerate(frozen.steps) if isinstance(step, Dense))
+        dense = frozen.steps[last]
+        assert isinstance(dense, Dense)
+        scale = np.broadcast_to(self.scale, (frozen.n_outputs,))  # quantiles have one target
+        scaled = Dense(dense.weight * scale[:, None], dense.bias * scale)
+        return replace(
+            frozen,
+            steps=(*frozen.steps[:last], scaled, *frozen.steps[last + 1 :]),
+            residual=frozen.residual * scale[:, None],
+            lipschitz=frozen.lipschitz * scale.max(),
+        )
+
+
+def sort_outputs(frozen: FrozenNetwork) -> FrozenNetwork:
+    """The network with its outputs in increasing order, for quantiles that must not cross.
+
+    All outputs have the same residual, so sorting g sorts f; order statistics of functions with
+    slope at most λ have slope at most λ. Sorted quantiles have no larger pinball loss.
+    """
+    return replace(frozen, steps=(*frozen.steps, Sort(frozen.n_outputs)))
+
+
+def recertify(frozen: FrozenNetwork) -> tuple[FrozenNetwork, Certificate]:
+    """The network with a certificate of the numbers it has now."""
+    certificate = certify(frozen)
+    if not certificate.holds:
+        raise RuntimeError(f"the network fails its certificate: {certificate.to_json()}")
+    return replace(frozen, certificate=certificate.to_dict()), certificate
