@@ -18,9 +18,10 @@ from isotone.cli.score import score
 from isotone.cli.show import show
 from isotone.cli.sweep import sweep
 from isotone.cli.terminal import errors, printable
+from isotone.cli.train import train
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (certify, score, show, sweep):
+for command in (train, certify, score, show, sweep):
     app.command()(command)
 
 

@@ -25,10 +25,15 @@ def choose_columns(
     increasing: str | None,
     decreasing: str | None,
     log: str | None,
+    weights: str | None = None,
 ) -> Columns:
-    """Check what was asked for against the columns of the table; all but the target by default."""
-    table.schema([target])
-    names = listed(features) or tuple(name for name in table.columns if name != target)
+    """Check what was asked for against the columns of the table.
+
+    By default all columns are features but the target and the weights.
+    """
+    table.find([target, *([weights] if weights else [])])
+    others = tuple(name for name in table.columns if name not in (target, weights))
+    names = listed(features) or others
     table.find(names)
     up, down, logs = listed(increasing), listed(decreasing), listed(log)
     for option, chosen in (("increasing", up), ("decreasing", down), ("log", logs)):
