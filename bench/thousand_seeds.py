@@ -41,7 +41,6 @@ def main() -> None:
         CrossEntropy(),
         Recipe(epochs=options.epochs, batch_size=256),
         validation=(x[held_out], y[held_out]),
-        own_order=True,
         threads=options.threads,
         progress=True,
     )
