@@ -127,6 +127,7 @@ def test_quantiles_never_cross_and_follow_the_directions() -> None:
     assert np.all(model.predict(raise_column(X, "income", 1e3)) >= model.predict(X))
     below = (y[:, None] <= model.predict(X)).mean(axis=0)
     np.testing.assert_allclose(below, levels, atol=0.07)
+    assert 0.3 < model.score(X, y) < 1
     one = regressor(loss="quantile", quantile=0.9, max_iter=150).fit(X, y)
     assert (y <= one.predict(X)).mean() == pytest.approx(0.9, abs=0.07)
 

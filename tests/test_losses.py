@@ -151,3 +151,12 @@ def test_balanced_weights_make_classes_count_alike() -> None:
 def test_bad_input_is_explained(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_several_quantiles_add_up() -> None:
+    score, y = torch.randn(4, 10, 2), torch.randn(10, 1)
+    both = Quantile((0.1, 0.8))(score, y)
+    each = [Quantile(level)(score[..., [k]], y) for k, level in enumerate((0.1, 0.8))]
+    torch.testing.assert_close(both, each[0] + each[1])
+    with pytest.raises(ValueError, match="must lie between 0 and 1"):
+        Quantile((0.1, 1.0))

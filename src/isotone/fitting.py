@@ -7,7 +7,7 @@ their seeds, freeze their average, put the units of the targets back, certify.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -170,8 +170,9 @@ def _choose(
         if len(rows) <= _CROSS_VALIDATE
         else _held_out(task, settings, seed)
     )
+    short = replace(recipe, epochs=max(1, recipe.epochs // 2))
     losses = scan(
-        design, candidates, rows, recipe, folds=folds, seed=seed, progress=_shown(settings)
+        design, candidates, rows, short, folds=folds, seed=seed, progress=_shown(settings)
     )
     best = LADDER[int(np.argmin(losses))]
     if settings["verbose"]:

@@ -20,7 +20,7 @@ from isotone.layers import BoundedLayer
 from isotone.network import LipschitzNetwork
 from isotone.steps import Dense, Sort
 
-_MOST = 2.0**200  # keeps products of stored numbers far from overflow
+_MOST = 2.0**400  # keeps products of stored numbers far from overflow
 
 
 @dataclass(frozen=True, eq=False)
