@@ -17,7 +17,7 @@ from isotone import columns
 from isotone.certificate import Certificate
 from isotone.committee import Design, learn, scan
 from isotone.elementary import Floats
-from isotone.examples import Examples, Folds
+from isotone.examples import Examples
 from isotone.freezing import freeze
 from isotone.frozen import FrozenNetwork
 from isotone.losses import Loss, Quantile
@@ -86,7 +86,8 @@ def fit_network(task: Task, settings: dict[str, Any], seed: int) -> Fit:
         lipschitz = columns.slopes(asked, task.columns)
     slopes = _all_slopes(task, lipschitz / units, settings)
     members = [design.build(slopes, seed + 1 + k) for k in range(settings["n_members"])]
-    folds = _held_out(task, settings, seed) if settings["early_stopping"] else None
+    fraction = settings["validation_fraction"]
+    folds = task.examples.hold_out(fraction, seed) if settings["early_stopping"] else None
     history = learn(design, members, rows, recipe, folds=folds, progress=_shown(settings))
     task.targets.add_center(members)
     frozen = freeze(members, scaling=scaling, features=task.features, classes=task.classes)
@@ -168,7 +169,7 @@ def _choose(
     folds = (
         task.examples.folds(_N_FOLDS, seed)
         if len(rows) <= _CROSS_VALIDATE
-        else _held_out(task, settings, seed)
+        else task.examples.hold_out(settings["validation_fraction"], seed)
     )
     short = replace(recipe, epochs=max(1, recipe.epochs // 2))
     losses = scan(
@@ -178,12 +179,6 @@ def _choose(
     if settings["verbose"]:
         print(f"lipschitz='auto' picked {best:g} of {', '.join(f'{step:g}' for step in LADDER)}")
     return best
-
-
-def _held_out(task: Task, settings: dict[str, Any], seed: int) -> Folds:
-    """0 for rows to validate on, -1 for the others."""
-    n_parts = max(2, round(1.0 / settings["validation_fraction"]))
-    return np.where(task.examples.folds(n_parts, seed) == 0, 0, -1)
 
 
 def _shown(settings: dict[str, Any]) -> bool:
