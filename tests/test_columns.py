@@ -35,5 +35,6 @@ def test_counts_with_zeros_get_a_logarithm_with_an_offset() -> None:
     assert kind.offset > 0
 
 
-def test_a_dictionary_of_slopes_gives_its_largest_to_the_others() -> None:
-    assert slopes({"a": 2.0, "b": 0.5}, ["a", "b", "c"]).tolist() == [2.0, 0.5, 2.0]
+def test_what_a_dictionary_of_slopes_leaves_out_is_to_be_chosen() -> None:
+    given = slopes({"a": 2.0, "b": 0.5}, ["a", "b", "c"])
+    np.testing.assert_array_equal(given, [2.0, 0.5, np.nan])

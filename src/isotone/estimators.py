@@ -68,7 +68,7 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
         order of `classes_`. None leaves all features free
     lipschitz : λ, how much a logit may change per unit of a feature: one number, one per feature,
         a dictionary by feature name, or "auto", which takes the best of a ladder on rows that
-        are left out
+        are left out. So does a dictionary for features that it does not name
     lipschitz_units : "scaled" for λ per scaled unit (about a standard deviation of the column),
         "raw" for λ per raw unit (and per unit of the target)
     hidden_layer_sizes : widths of the hidden layers
@@ -333,8 +333,12 @@ class MonotonicRegressor(RegressorMixin, CertifiedEstimator):  # type: ignore[mi
         """Levels of the quantiles; none for another loss."""
         if self.loss != "quantile":
             return ()
-        levels = np.atleast_1d(np.asarray(self.quantile, dtype=np.float64))
-        if levels.ndim > 1 or np.any(np.diff([0.0, *levels, 1.0]) <= 0):
+        levels = np.atleast_1d(np.asarray(self.quantile))
+        if (
+            levels.dtype.kind != "f"
+            or levels.ndim > 1
+            or np.any(np.diff([0.0, *levels, 1.0]) <= 0)
+        ):
             raise ValueError(
                 f"`quantile={self.quantile}` must lie between 0 and 1, several levels in "
                 "increasing order; choose (0.1, 0.5, 0.9), for example"

@@ -79,11 +79,10 @@ def fit_network(task: Task, settings: dict[str, Any], seed: int) -> Fit:
     rows, design = _rows(task, scaling), _design(task, settings)
     recipe = _recipe(settings, len(rows), seed)
     units = _units(task, scaling, settings["lipschitz_units"])
-    asked = settings["lipschitz"]
-    if isinstance(asked, str) and asked == "auto":
-        lipschitz = units * _choose(task, design, rows, recipe, settings, seed)
-    else:
-        lipschitz = columns.slopes(asked, task.columns)
+    lipschitz = columns.slopes(settings["lipschitz"], task.columns)
+    if np.isnan(lipschitz).any():
+        best = _choose(task, design, rows, recipe, settings, lipschitz / units)
+        lipschitz = np.where(np.isnan(lipschitz), best * units, lipschitz)
     slopes = _all_slopes(task, lipschitz / units, settings)
     members = [design.build(slopes, seed + 1 + k) for k in range(settings["n_members"])]
     fraction = settings["validation_fraction"]
@@ -159,13 +158,21 @@ def _all_slopes(task: Task, lipschitz: Floats, settings: dict[str, Any]) -> Floa
 
 
 def _choose(
-    task: Task, design: Design, rows: Rows, recipe: Recipe, settings: dict[str, Any], seed: int
+    task: Task,
+    design: Design,
+    rows: Rows,
+    recipe: Recipe,
+    settings: dict[str, Any],
+    lipschitz: Floats,
 ) -> float:
-    """The λ, one for all columns, with the least loss on rows that were left out."""
+    """The λ, one for all columns that have none yet, with the least loss on left-out rows."""
     if len(rows) < _FEWEST:
         return _FALLBACK
-    each = np.ones(len(task.columns))
-    candidates = [_all_slopes(task, step * each, settings) for step in LADDER]
+    to_choose = np.isnan(lipschitz)
+    candidates = [
+        _all_slopes(task, np.where(to_choose, step, lipschitz), settings) for step in LADDER
+    ]
+    seed = recipe.seed
     folds = (
         task.examples.folds(_N_FOLDS, seed)
         if len(rows) <= _CROSS_VALIDATE
