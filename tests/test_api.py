@@ -108,17 +108,20 @@ def test_loading_certifying_and_scoring_need_no_torch(tmp_path: Path) -> None:
     assert output.split() == ["True", float(frozen.score([[0.5, -1.0, 2.0]])[0]).hex()]
 
 
-def test_a_training_name_without_torch_says_what_to_install() -> None:
+@pytest.mark.parametrize(
+    ("name", "needs"), [("MonotonicNetwork", "torch"), ("MonotonicClassifier", "sklearn")]
+)
+def test_a_training_name_without_torch_says_what_to_install(name: str, needs: str) -> None:
     output = run_without_torch(
-        """
+        f"""
         import isotone
         try:
-            isotone.MonotonicNetwork
+            isotone.{name}
         except ImportError as error:
             print(error)
         """
     )
-    assert "pip install 'isotone[train]'" in output
+    assert f"needs {needs}, which is not installed; run: pip install 'isotone[train]'" in output
 
 
 def test_the_version_is_the_same_everywhere() -> None:

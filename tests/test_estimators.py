@@ -127,6 +127,7 @@ def test_quantiles_never_cross_and_follow_the_directions() -> None:
     assert np.all(model.predict(raise_column(X, "income", 1e3)) >= model.predict(X))
     below = (y[:, None] <= model.predict(X)).mean(axis=0)
     np.testing.assert_allclose(below, levels, atol=0.07)
+    assert 0.3 < model.score(X, y) < 1
     one = regressor(loss="quantile", quantile=0.9, max_iter=150).fit(X, y)
     assert (y <= one.predict(X)).mean() == pytest.approx(0.9, abs=0.07)
 
@@ -196,6 +197,13 @@ def test_auto_picks_a_slope_that_fits(capsys: pytest.CaptureFixture[str]) -> Non
 def test_any_widths_will_do(widths: Any) -> None:
     X, y = people(50)
     assert classifier([1, 0, 0], hidden_layer_sizes=widths).fit(X, y).certificate_.holds
+
+
+def test_a_dictionary_leaves_the_other_slopes_to_the_scan() -> None:
+    X, y = people(100)
+    model = classifier(lipschitz={"debt": 0.3}).fit(X, y)
+    assert model.lipschitz_[1] == 0.3
+    assert model.lipschitz_[0] == model.lipschitz_[2]
 
 
 def test_auto_with_few_rows_does_not_scan() -> None:
@@ -330,6 +338,9 @@ ERRORS = [
     ({"lipschitz": [1.0]}, r"`lipschitz` has 1 entries but `X` has 3 features"),
     ({"lipschitz": {"dept": 1.0}}, r"did you mean 'debt'"),
     ({"lipschitz": "big"}, r"`lipschitz='big'` must be 'auto' or positive numbers"),
+    ({"lipschitz": [1.0, np.nan, 1.0]}, r"must be positive and finite; choose larger"),
+    ({"monotonic_cst": 1}, r"`monotonic_cst=1` says nothing about single features; give one"),
+    ({"scaling": 5}, r"`scaling=5` says nothing about single features; give one"),
     ({"lipschitz_units": "feet"}, r"`lipschitz_units='feet'` is unknown; choose from"),
     ({"scaling": "cubic"}, r"`scaling` holds 'cubic'; it must be of a known kind: choose from"),
     ({"scaling": {"agee": "log"}}, r"did you mean 'age'"),
@@ -374,12 +385,19 @@ def test_what_only_a_classifier_refuses() -> None:
 def test_what_only_a_regressor_refuses() -> None:
     X, y = prices(20)
     for options, targets, message in (
+        ({"quantile": "high"}, y, r"`quantile=high` must lie between 0 and 1"),
         ({"quantile": 1.5}, y, r"`quantile=1.5` must lie between 0 and 1"),
         ({"quantile": (0.9, 0.1)}, y, r"several levels in increasing order; choose"),
         ({"quantile": (0.1, 0.9)}, np.column_stack([y, y]), r"2 quantiles of 2 targets cannot"),
     ):
         with pytest.raises(ValueError, match=message):
             regressor(loss="quantile", **options).fit(X, targets)
+
+
+def test_a_target_too_far_from_zero_is_refused() -> None:
+    X, y = people(20)
+    with pytest.raises(ValueError, match=r"nothing to certify: subtract a constant from `y`"):
+        regressor().fit(X, 1e13 + y)
 
 
 def test_rows_that_cannot_be_used_are_refused_with_advice() -> None:

@@ -163,3 +163,12 @@ def test_losses_have_names() -> None:
     assert parse_loss("hinge:0.1") == Hinge(0.1)
     assert parse_loss("quantile:0.9") == Quantile(0.9)
     assert parse_loss("squared-error") == SquaredError()
+
+
+def test_several_quantiles_add_up() -> None:
+    score, y = torch.randn(4, 10, 2), torch.randn(10, 1)
+    both = Quantile((0.1, 0.8))(score, y)
+    each = [Quantile(level)(score[..., [k]], y) for k, level in enumerate((0.1, 0.8))]
+    torch.testing.assert_close(both, each[0] + each[1])
+    with pytest.raises(ValueError, match="must lie between 0 and 1"):
+        Quantile((0.1, 1.0))

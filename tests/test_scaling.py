@@ -126,3 +126,16 @@ def test_describe_is_a_formula() -> None:
     change = {"log": [True], "factor": [2.0], "offset": [-0.5], "center": [-3.0]}
     scaling = Scaling.from_dict(Scaling.identity(1).to_dict() | change)
     assert scaling.describe(0) == "(log(max(x - 0.5, 1)) + 3) * 2"
+
+
+def test_a_weight_is_a_number_of_repetitions() -> None:
+    X = table(50)
+    weight = np.random.default_rng(1).integers(1, 4, len(X))
+    weighted = Scaling.fit(X, KINDS, sample_weight=weight)
+    repeated = Scaling.fit(
+        np.repeat(X, weight, axis=0), KINDS, sample_weight=np.ones(weight.sum())
+    )
+    np.testing.assert_allclose(weighted.transform(X), repeated.transform(X), rtol=1e-12)
+    equal = Scaling.fit(X, ["standard"] * len(KINDS), sample_weight=np.full(len(X), 3.0))
+    np.testing.assert_allclose(equal.center, X.mean(axis=0))
+    np.testing.assert_allclose(equal.factor, 1 / X.std(axis=0))

@@ -84,10 +84,11 @@ def __getattr__(name: str) -> Any:
     try:
         module = importlib.import_module(f"isotone.{_HOME[name]}")
     except ModuleNotFoundError as error:
-        if error.name != "torch":
+        missing = (error.name or "").split(".")[0]
+        if missing not in ("torch", "sklearn"):
             raise
         raise ImportError(
-            f"`isotone.{name}` trains networks and needs torch, which is not installed; "
+            f"`isotone.{name}` trains networks and needs {missing}, which is not installed; "
             "run: pip install 'isotone[train]'"
         ) from error
     return getattr(module, name)

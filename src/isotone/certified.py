@@ -72,7 +72,7 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
                 self, X, *args, dtype=np.float64, ensure_all_finite="allow-nan", **options
             )
         except ValueError as error:
-            names = text_columns(X)
+            names = text_columns(X) if "could not convert" in str(error) else []
             if not names:
                 raise
             raise ValueError(

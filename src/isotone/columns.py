@@ -6,7 +6,7 @@ Also the choice of a scaling for a column nobody said anything about.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,11 @@ def spread(name: str, value: Any, features: Sequence[str], default: Any) -> list
     if isinstance(value, Mapping):
         _refuse_unknown(name, list(value), features)
         return [value.get(feature, default) for feature in features]
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError(
+            f"`{name}={value!r}` says nothing about single features; give one entry for each of "
+            f"{len(features)}, or a dictionary by feature name"
+        )
     entries = list(value)
     if len(entries) != len(features):
         raise ValueError(
@@ -74,19 +79,23 @@ def directions(value: Any, features: Sequence[str], n_outputs: int) -> NDArray[n
 
 
 def slopes(value: Any, features: Sequence[str]) -> Floats:
-    """`lipschitz` as one λ per feature; those a dictionary leaves out get its largest."""
-    if isinstance(value, Mapping):
-        value = spread("lipschitz", value, features, max(value.values(), default=1.0))
-    elif np.ndim(value):
-        value = spread("lipschitz", value, features, None)
+    """`lipschitz` as one λ per feature, NaN where it is to be chosen.
+
+    That is everywhere for "auto", and where a dictionary says nothing.
+    """
+    if isinstance(value, str) and value == "auto":
+        return np.full(len(features), np.nan)
+    several = isinstance(value, Mapping) or np.ndim(value) > 0
+    entries = spread("lipschitz", value, features, None) if several else [value] * len(features)
     try:
-        numbers = np.broadcast_to(np.asarray(value, dtype=np.float64), (len(features),)).copy()
+        numbers = np.array([np.nan if e is None else float(e) for e in entries])
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"`lipschitz={value!r}` must be 'auto' or positive numbers: one, one per feature, or "
             "a dictionary by feature name"
         ) from error
-    if not np.all((numbers > 0) & np.isfinite(numbers)):
+    given = numbers[[entry is not None for entry in entries]]
+    if not np.all((given > 0) & (given < np.inf)):
         raise ValueError(
             f"`lipschitz={value}` must be positive and finite; choose larger numbers, or 'auto'"
         )

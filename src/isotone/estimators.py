@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import d2_pinball_score, r2_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -67,7 +68,7 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
         order of `classes_`. None leaves all features free
     lipschitz : λ, how much a logit may change per unit of a feature: one number, one per feature,
         a dictionary by feature name, or "auto", which takes the best of a ladder on rows that
-        are left out
+        are left out. So does a dictionary for features that it does not name
     lipschitz_units : "scaled" for λ per scaled unit (about a standard deviation of the column),
         "raw" for λ per raw unit (and per unit of the target)
     hidden_layer_sizes : widths of the hidden layers
@@ -83,7 +84,7 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
         rows where a value is present
     batch_size : "auto" is an eighth of the distinct rows, but between 32 and 512
     learning_rate_init : at the start; a cosine takes it to a fiftieth
-    max_iter : epochs
+    max_iter : epochs; half as many to choose λ
     early_stopping : keep the best epoch on a `validation_fraction` of the rows, and stop after
         `n_iter_no_change` epochs without a loss lower by `tol`
     random_state, verbose : as everywhere; `verbose` shows progress and the λ that was picked
@@ -126,7 +127,7 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
         missing: Literal["error", "indicator"] = "error",
         batch_size: int | Literal["auto"] = "auto",
         learning_rate_init: float = 0.02,
-        max_iter: int = 100,
+        max_iter: int = 200,
         early_stopping: bool = False,
         validation_fraction: float = 0.2,
         n_iter_no_change: int = 20,
@@ -268,7 +269,7 @@ class MonotonicRegressor(RegressorMixin, CertifiedEstimator):  # type: ignore[mi
         missing: Literal["error", "indicator"] = "error",
         batch_size: int | Literal["auto"] = "auto",
         learning_rate_init: float = 0.02,
-        max_iter: int = 100,
+        max_iter: int = 200,
         early_stopping: bool = False,
         validation_fraction: float = 0.2,
         n_iter_no_change: int = 20,
@@ -310,6 +311,19 @@ class MonotonicRegressor(RegressorMixin, CertifiedEstimator):  # type: ignore[mi
         prediction = self._score_rows(X)
         return prediction[:, None] if prediction.ndim < 2 - self._one_column else prediction
 
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """R², or for several quantiles the mean of their D² (the share of pinball loss saved)."""
+        prediction = self.predict(X)
+        if self.loss != "quantile" or np.ndim(self.quantile) == 0:
+            return float(r2_score(y, prediction, sample_weight=sample_weight))
+        columns = prediction.reshape(len(prediction), -1).T
+        levels = np.asarray(self.quantile, dtype=np.float64).tolist()
+        each = [
+            d2_pinball_score(y, column, alpha=level, sample_weight=sample_weight)
+            for column, level in zip(columns, levels, strict=True)
+        ]
+        return float(np.mean(each))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
@@ -319,8 +333,12 @@ class MonotonicRegressor(RegressorMixin, CertifiedEstimator):  # type: ignore[mi
         """Levels of the quantiles; none for another loss."""
         if self.loss != "quantile":
             return ()
-        levels = np.atleast_1d(np.asarray(self.quantile, dtype=np.float64))
-        if levels.ndim > 1 or np.any(np.diff([0.0, *levels, 1.0]) <= 0):
+        levels = np.atleast_1d(np.asarray(self.quantile))
+        if (
+            levels.dtype.kind != "f"
+            or levels.ndim > 1
+            or np.any(np.diff([0.0, *levels, 1.0]) <= 0)
+        ):
             raise ValueError(
                 f"`quantile={self.quantile}` must lie between 0 and 1, several levels in "
                 "increasing order; choose (0.1, 0.5, 0.9), for example"

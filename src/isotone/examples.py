@@ -52,8 +52,26 @@ class Examples:
 
     def folds(self, n_folds: int, seed: int) -> Folds:
         """A fold for every row, at random, with about the same targets in each."""
-        shuffled = np.random.default_rng(seed).permutation(len(self))
-        order = shuffled[np.argsort(self.y[shuffled, 0], kind="stable")]
         folds = np.empty(len(self), dtype=np.intp)
-        folds[order] = np.arange(len(self)) % n_folds
+        folds[self._by_target(np.random.default_rng(seed))] = np.arange(len(self)) % n_folds
         return folds
+
+    def hold_out(self, fraction: float, seed: int) -> Folds:
+        """0 for a fraction of the rows, spread evenly over the targets, and -1 for the others."""
+        n_rows = len(self)
+        if n_rows < 2:
+            raise ValueError(
+                f"validation needs at least 2 distinct rows; got n_samples={n_rows}: give more, "
+                "or set early_stopping=False"
+            )
+        n_held = min(max(round(fraction * n_rows), 1), n_rows - 1)
+        rng = np.random.default_rng(seed)
+        places = (np.arange(n_held) + rng.random()) * (n_rows / n_held)
+        folds = np.full(n_rows, -1, dtype=np.intp)
+        folds[self._by_target(rng)[places.astype(np.intp)]] = 0
+        return folds
+
+    def _by_target(self, rng: np.random.Generator) -> Folds:
+        """Numbers of the rows in the order of their first target, at random among equals."""
+        shuffled = rng.permutation(len(self))
+        return shuffled[np.argsort(self.y[shuffled, 0], kind="stable")]

@@ -7,7 +7,7 @@ their seeds, freeze their average, put the units of the targets back, certify.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from isotone import columns
 from isotone.certificate import Certificate
 from isotone.committee import Design, learn, scan
 from isotone.elementary import Floats
-from isotone.examples import Examples, Folds
+from isotone.examples import Examples
 from isotone.freezing import freeze
 from isotone.frozen import FrozenNetwork
 from isotone.losses import Loss, Quantile
@@ -79,14 +79,14 @@ def fit_network(task: Task, settings: dict[str, Any], seed: int) -> Fit:
     rows, design = _rows(task, scaling), _design(task, settings)
     recipe = _recipe(settings, len(rows), seed)
     units = _units(task, scaling, settings["lipschitz_units"])
-    asked = settings["lipschitz"]
-    if isinstance(asked, str) and asked == "auto":
-        lipschitz = units * _choose(task, design, rows, recipe, settings, seed)
-    else:
-        lipschitz = columns.slopes(asked, task.columns)
+    lipschitz = columns.slopes(settings["lipschitz"], task.columns)
+    if np.isnan(lipschitz).any():
+        best = _choose(task, design, rows, recipe, settings, lipschitz / units)
+        lipschitz = np.where(np.isnan(lipschitz), best * units, lipschitz)
     slopes = _all_slopes(task, lipschitz / units, settings)
     members = [design.build(slopes, seed + 1 + k) for k in range(settings["n_members"])]
-    folds = _held_out(task, settings, seed) if settings["early_stopping"] else None
+    fraction = settings["validation_fraction"]
+    folds = task.examples.hold_out(fraction, seed) if settings["early_stopping"] else None
     history = learn(design, members, rows, recipe, folds=folds, progress=_shown(settings))
     task.targets.add_center(members)
     frozen = freeze(members, scaling=scaling, features=task.features, classes=task.classes)
@@ -158,31 +158,34 @@ def _all_slopes(task: Task, lipschitz: Floats, settings: dict[str, Any]) -> Floa
 
 
 def _choose(
-    task: Task, design: Design, rows: Rows, recipe: Recipe, settings: dict[str, Any], seed: int
+    task: Task,
+    design: Design,
+    rows: Rows,
+    recipe: Recipe,
+    settings: dict[str, Any],
+    lipschitz: Floats,
 ) -> float:
-    """The λ, one for all columns, with the least loss on rows that were left out."""
+    """The λ, one for all columns that have none yet, with the least loss on left-out rows."""
     if len(rows) < _FEWEST:
         return _FALLBACK
-    each = np.ones(len(task.columns))
-    candidates = [_all_slopes(task, step * each, settings) for step in LADDER]
+    to_choose = np.isnan(lipschitz)
+    candidates = [
+        _all_slopes(task, np.where(to_choose, step, lipschitz), settings) for step in LADDER
+    ]
+    seed = recipe.seed
     folds = (
         task.examples.folds(_N_FOLDS, seed)
         if len(rows) <= _CROSS_VALIDATE
-        else _held_out(task, settings, seed)
+        else task.examples.hold_out(settings["validation_fraction"], seed)
     )
+    short = replace(recipe, epochs=max(1, recipe.epochs // 2))
     losses = scan(
-        design, candidates, rows, recipe, folds=folds, seed=seed, progress=_shown(settings)
+        design, candidates, rows, short, folds=folds, seed=seed, progress=_shown(settings)
     )
     best = LADDER[int(np.argmin(losses))]
     if settings["verbose"]:
         print(f"lipschitz='auto' picked {best:g} of {', '.join(f'{step:g}' for step in LADDER)}")
     return best
-
-
-def _held_out(task: Task, settings: dict[str, Any], seed: int) -> Folds:
-    """0 for rows to validate on, -1 for the others."""
-    n_parts = max(2, round(1.0 / settings["validation_fraction"]))
-    return np.where(task.examples.folds(n_parts, seed) == 0, 0, -1)
 
 
 def _shown(settings: dict[str, Any]) -> bool:

@@ -20,7 +20,8 @@ from isotone.layers import BoundedLayer
 from isotone.network import LipschitzNetwork
 from isotone.steps import Dense, Sort
 
-_MOST = 2.0**200  # keeps products of stored numbers far from overflow
+_FARTHEST = 2.0**36  # deviations between the mean of a target and zero
+_MOST = 2.0**400  # keeps products of stored numbers far from overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,13 @@ class Targets:
         spread = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weight))
         usable = np.clip(np.where(spread > 0, spread, 1.0), 1.0 / _MOST, _MOST)
         scale = np.exp2(np.rint(np.log2(usable)))
-        return cls(scale, mean / scale, float((usable / scale).max()))
+        center = mean / scale
+        if np.any(np.abs(center) > _FARTHEST):
+            raise ValueError(
+                f"`y` has mean {mean.max():g} but deviation {spread.min():g}; rounding would "
+                "leave nothing to certify: subtract a constant from `y` first"
+            )
+        return cls(scale, center, float((usable / scale).max()))
 
     def standardize(self, y: Floats) -> Floats:
         return y / self.scale - self.center
