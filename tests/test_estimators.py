@@ -70,7 +70,13 @@ def raise_column(X: pd.DataFrame, name: str, by: float) -> pd.DataFrame:
     return X.assign(**{name: X[name] + by})
 
 
-@parametrize_with_checks([MonotonicClassifier(**CHECKED), MonotonicRegressor(**CHECKED)])
+@parametrize_with_checks(
+    [
+        MonotonicClassifier(**CHECKED),
+        MonotonicClassifier(loss="hinge", missing="indicator", **CHECKED),
+        MonotonicRegressor(**CHECKED),
+    ]
+)
 def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
     check(estimator)
 
