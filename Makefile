@@ -4,17 +4,18 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort prove-bits study-init clean
+.PHONY: help venv demo test lint format bench-sort bench-training prove-bits study-init clean
 
 help:
-	@echo "make venv        build .venv with everything that development needs"
-	@echo "make demo        train, certify and score a small model; prints where the results are"
-	@echo "make test        lint, type check and test"
-	@echo "make format      sort imports and lay out the code"
-	@echo "make bench-sort  GroupSort against torch.sort, forward and backward"
-	@echo "make prove-bits  100 million comparisons of computed scores"
-	@echo "make study-init  convergence of the initializations at depths 3, 6 and 12"
-	@echo "make clean       remove what make made"
+	@echo "make venv            build .venv with everything that development needs"
+	@echo "make demo            train, certify and score a small model; prints where the results are"
+	@echo "make test            lint, type check and test"
+	@echo "make format          sort imports and lay out the code"
+	@echo "make bench-sort      GroupSort against torch.sort, forward and backward"
+	@echo "make bench-training  the fused trainer against plain torch loops"
+	@echo "make prove-bits      100 million comparisons of computed scores"
+	@echo "make study-init      convergence of the initializations at depths 3, 6 and 12"
+	@echo "make clean           remove what make made"
 
 venv: .venv/installed
 
@@ -43,6 +44,10 @@ format: venv
 
 bench-sort: venv
 	$(BIN)/python bench/group_sort.py
+
+bench-training: venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps monotonicnetworks==1.5.1
+	$(BIN)/python bench/training.py
 
 prove-bits: venv
 	$(BIN)/python bench/last_bit.py

@@ -1,18 +1,16 @@
 // The Python module `isotone._engine`: checks arguments, picks the instruction set, releases the
-// interpreter lock and calls the kernels.
+// interpreter lock and calls the kernels. What trains is bound in trainer_binding.cpp.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "kernels.hpp"
+#include "dispatch.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -24,8 +22,6 @@ using Input = nb::ndarray<nb::ro>;
 using Output = nb::ndarray<>;
 
 // ---- arguments ----------------------------------------------------------------------------
-
-[[noreturn]] void fail(const std::string& message) { throw nb::value_error(message.c_str()); }
 
 template <class Array>
 std::string describe_shape(const Array& array) {
@@ -91,58 +87,6 @@ void dispatch_dtype(const char* name, const Input& x, const char* out_name, cons
         check_dtype(out_name, out, nb::dtype<double>(), "float64");
         run(double{});
     }
-}
-
-// ---- instruction sets ---------------------------------------------------------------------
-
-std::vector<const Kernels*> find_supported() {
-    std::vector<const Kernels*> supported = {&baseline::kernels};
-#if defined(__x86_64__)
-    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    if (has_avx2) supported.push_back(&avx2::kernels);
-    if (has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        supported.push_back(&avx512::kernels);
-#endif
-    return supported;
-}
-
-const std::vector<const Kernels*>& supported_kernels() {
-    static const std::vector<const Kernels*> supported = find_supported();
-    return supported;
-}
-
-std::vector<std::string> instruction_sets() {
-    std::vector<std::string> names;
-    for (const Kernels* kernels : supported_kernels()) names.emplace_back(kernels->isa);
-    return names;
-}
-
-// The best ones unless `isa` names others.
-const Kernels& choose_kernels(const std::string& isa) {
-    if (isa.empty()) return *supported_kernels().back();
-    std::string names;
-    for (const Kernels* kernels : supported_kernels()) {
-        if (isa == kernels->isa) return *kernels;
-        names += (names.empty() ? "" : ", ") + std::string(kernels->isa);
-    }
-    fail("`isa=\"" + isa + "\"` does not run here; choose one of " + names +
-         ", or leave it out for the fastest.");
-}
-
-// ---- networks -----------------------------------------------------------------------------
-
-// Made on first use and kept.
-Network find_network(int n) {
-    static std::array<std::once_flag, max_group_size + 1> flags;
-    static std::array<std::vector<Comparator>, max_group_size + 1> networks;
-    std::vector<Comparator>& network = networks[n];
-    std::call_once(flags[n], [&] {
-        baseline::merge_exchange(n, [&](int low, int high) {
-            network.push_back({static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(high)});
-        });
-    });
-    return {network.data(), network.data() + network.size()};
 }
 
 std::vector<std::pair<int, int>> comparators(std::size_t n) {
@@ -233,4 +177,5 @@ NB_MODULE(_engine, m) {
           "The comparators (low, high) of the network that sorts n values, in order.");
     m.def("instruction_sets", instruction_sets,
           "The instruction sets that this machine runs, slowest first.");
+    bind_trainer(m);
 }

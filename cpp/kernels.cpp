@@ -4,36 +4,12 @@
 
 #include <new>
 
+#include "transpose.hpp"
+
 namespace isotone::ISOTONE_ISA {
 namespace {
 
 // ---- between rows in memory and lanes -----------------------------------------------------
-
-// Square tiles of 128 bits a row, the widest that every processor shuffles fast.
-template <class T>
-constexpr int tile_size = 16 / sizeof(T);
-
-template <class R>
-inline void interleave(R a, R b, R& low, R& high) {
-    if constexpr (n_lanes<R> == 2) {
-        low = __builtin_shufflevector(a, b, 0, 2);
-        high = __builtin_shufflevector(a, b, 1, 3);
-    } else {
-        low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-        high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    }
-}
-
-// Interleaving the two halves of the tile log2(size) times transposes it.
-template <int size, class R>
-inline void transpose(R (&tile)[size]) {
-    for (int step = 1; step < size; step *= 2) {
-        R next[size];
-        for (int i = 0; i < size / 2; ++i)
-            interleave(tile[i], tile[i + size / 2], next[2 * i], next[2 * i + 1]);
-        for (int i = 0; i < size; ++i) tile[i] = next[i];
-    }
-}
 
 // Calls move_tile(row, column) for tiles that cover the rows, as far as tiles fit; the last
 // column of tiles may overlap the one before it. Returns the number of rows covered.
@@ -156,6 +132,7 @@ void sort(const SortTask<T>& task) {
 
 }  // namespace
 
-const Kernels kernels = {ISOTONE_NAME_OF(ISOTONE_ISA), sort<float>, sort<double>};
+const Kernels kernels = {ISOTONE_NAME_OF(ISOTONE_ISA), sort<float>, sort<double>, &trainer_float,
+                         &trainer_double};
 
 }  // namespace isotone::ISOTONE_ISA

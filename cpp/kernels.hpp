@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "sorting.hpp"
+#include "trainer.hpp"
 
 namespace isotone {
 
@@ -23,6 +24,8 @@ struct Kernels {
     const char* isa;
     void (*sort_float)(const SortTask<float>&);
     void (*sort_double)(const SortTask<double>&);
+    const TrainerKernels<float>* trainer_float;
+    const TrainerKernels<double>* trainer_double;
 };
 
 namespace baseline {

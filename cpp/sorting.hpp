@@ -15,6 +15,10 @@
 #include <type_traits>
 #include <utility>
 
+// For functions and lambdas that must melt into their caller, which keeps its arrays in registers.
+#define ISOTONE_INLINE __attribute__((always_inline)) inline
+#define ISOTONE_LAMBDA __attribute__((always_inline))
+
 namespace isotone {
 
 constexpr int max_group_size = 1024;
@@ -185,7 +189,7 @@ template <int n, class V>
 void sort_unrolled(V* v) {
     V w[n];
     for (int j = 0; j < n; ++j) w[j] = v[j];
-    run_unrolled<n>([&](int i, int j) __attribute__((always_inline)) { exchange(w[i], w[j]); },
+    run_unrolled<n>([&](int i, int j) ISOTONE_LAMBDA { exchange(w[i], w[j]); },
                     std::make_index_sequence<count_comparators(n)>());
     for (int j = 0; j < n; ++j) v[j] = w[j];
 }
@@ -196,7 +200,7 @@ void sort_unrolled(V* v, Mask<V>* origin) {
     Mask<V> o[n];
     for (int j = 0; j < n; ++j) w[j] = v[j], o[j] = Mask<V>{} + j;
     run_unrolled<n>(
-        [&](int i, int j) __attribute__((always_inline)) { exchange(w[i], w[j], o[i], o[j]); },
+        [&](int i, int j) ISOTONE_LAMBDA { exchange(w[i], w[j], o[i], o[j]); },
         std::make_index_sequence<count_comparators(n)>());
     for (int j = 0; j < n; ++j) v[j] = w[j], origin[j] = o[j];
 }

@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow.csv
 import torch
 from rich.console import Console
-from rich.progress import track
 from sklearn.metrics import roc_auc_score
 
 import isotone
+from isotone.losses import CrossEntropy
 
 TABLE = Path(os.path.relpath(__file__)).with_name("candidates.csv")
 RESULTS = Path("results/demo")
 FEATURES = ["fd_chi2", "sum_pt", "vertex_chi2", "min_ip_chi2"]
 DIRECTIONS = [1, 1, 0, 1]  # more displaced or faster never looks less interesting
-N_STEPS = 2000
+EPOCHS = 200
 
 console = Console(highlight=False)
 
@@ -41,7 +41,7 @@ def main() -> None:
         scaling=scaling,
         features=FEATURES,
         classes=["background", "signal"],
-        provenance={"data": str(TABLE), "steps": N_STEPS, "seed": 0},
+        provenance={"data": str(TABLE), "epochs": EPOCHS, "seed": 0},
     )
     model = RESULTS / "model.isotone"
     frozen.save(model)
@@ -69,18 +69,8 @@ def train(x: np.ndarray, y: np.ndarray) -> isotone.MonotonicNetwork:
     network = isotone.MonotonicNetwork(
         [4, 20, 20, 1], monotonic_cst=DIRECTIONS, lipschitz=2.0, outputs="logits"
     )
-    rows, labels = torch.as_tensor(x, dtype=torch.float32), torch.as_tensor(y, dtype=torch.float32)
-    optimizer = torch.optim.Adam(network.parameters(), lr=0.02)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, N_STEPS)
-    for _ in track(range(N_STEPS), "training", console=console):
-        batch = torch.randint(len(rows), (512,))
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(
-            network(rows[batch])[:, 0], labels[batch]
-        )
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        schedule.step()
+    recipe = isotone.Recipe(epochs=EPOCHS, batch_size=512, learning_rate=0.02)
+    isotone.train(network, x, y, CrossEntropy(), recipe, progress=True)
     return network
 
 

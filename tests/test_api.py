@@ -19,11 +19,11 @@ PACKAGE = Path(isotone.__file__).parent
 # A module imports only from modules to its left.
 NUMPY_HALF = [
     *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps", "frozen"),
-    *("bounds", "robustness", "certificate", "rootfile", "table"),
+    *("bounds", "robustness", "certificate", "rootfile", "table", "dataset", "fused"),
 ]
 TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
-    *("freezing", "losses", "rows", "training", "ensemble"),
+    *("freezing", "losses", "rows", "training", "learners", "ensemble", "streaming", "sweep"),
     *("examples", "columns", "missing", "targets", "settings", "committee", "fitting"),
     *("certified", "estimators"),
 ]

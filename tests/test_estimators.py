@@ -138,6 +138,12 @@ def test_quantiles_never_cross_and_follow_the_directions() -> None:
     assert (y <= one.predict(X)).mean() == pytest.approx(0.9, abs=0.07)
 
 
+def test_one_quantile_of_several_targets_leaves_them_in_place() -> None:
+    X, y = prices()
+    model = regressor(loss="quantile", quantile=0.5).fit(X, np.column_stack([y, -y]))
+    assert np.all(model.predict(X)[:, 0] > model.predict(X)[:, 1])
+
+
 def test_a_saved_model_gives_the_same_numbers(tmp_path: Path) -> None:
     X, y = people()
     model = classifier({"income": 1}, temperature=3.0).fit(X, y)

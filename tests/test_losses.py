@@ -20,6 +20,7 @@ from isotone.losses import (
     balanced_weights,
     half_distances,
     mean,
+    parse_loss,
 )
 
 RNG = np.random.default_rng(0)
@@ -143,8 +144,13 @@ def test_balanced_weights_make_classes_count_alike() -> None:
         (lambda: Quantile(level=1.0), "`level=1.0` must lie between 0 and 1"),
         (lambda: CrossEntropy().prepare(X, Y + 0.5), "encode the classes first"),
         (lambda: CrossEntropy().prepare(X, Y - 1), "encode the classes first"),
-        (lambda: Hinge().prepare(X, np.arange(60) % 3), "use CrossEntropy for more classes"),
-        (lambda: Hinge().prepare(X, np.zeros(60)), "needs rows of both classes"),
+        (lambda: Hinge().prepare(X, np.arange(60) % 3), "use CrossEntropy for more"),
+        (lambda: DynamicHinge().prepare(X, np.zeros(60)), "needs rows of both classes"),
+        (lambda: KantorovichRubinstein().prepare(X, np.ones(60)), "needs rows of both classes"),
+        (lambda: parse_loss("rms"), "choose from cross-entropy"),
+        (lambda: parse_loss("squared-error:2"), "has no parameter"),
+        (lambda: parse_loss("hinge:x"), "loss 'hinge:x' cannot be used"),
+        (lambda: parse_loss("hinge:-1"), "must be positive"),
         (lambda: Hinge()(score(2), torch.ones(60)), "has 2 outputs; this loss is for one"),
     ],
 )
@@ -160,3 +166,9 @@ def test_several_quantiles_add_up() -> None:
     torch.testing.assert_close(both, each[0] + each[1])
     with pytest.raises(ValueError, match="must lie between 0 and 1"):
         Quantile((0.1, 1.0))
+
+
+def test_losses_have_names() -> None:
+    assert parse_loss("hinge:0.1") == Hinge(0.1)
+    assert parse_loss("quantile:0.9") == Quantile(0.9)
+    assert parse_loss("squared-error") == SquaredError()

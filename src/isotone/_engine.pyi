@@ -1,12 +1,16 @@
-"""Types of the compiled kernels; see ``cpp/binding.cpp``.
+"""Types of the compiled kernels; see ``cpp/binding.cpp`` and ``cpp/trainer_binding.cpp``.
 
-Arrays are C-contiguous, in CPU memory and of shape (n_groups, group_size); anything that speaks
-DLPack or the buffer protocol will do. Values are float32 or float64, indices int16.
+Arrays are C-contiguous and in CPU memory; anything that speaks DLPack or the buffer protocol will
+do. Those of the sorters have shape (n_groups, group_size), values being float32 or float64 and
+indices int16. Those of the trainer are float32 or float64 throughout, one row per member.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 MAX_GROUP_SIZE: int
+MAX_LAYERS: int
+MAX_PARAMETERS: int
 
 def group_sort(x: Any, values: Any, isa: str = "") -> None: ...
 def group_sort_index(x: Any, values: Any, index: Any, isa: str = "") -> None: ...
@@ -14,3 +18,49 @@ def gather(grad: Any, index: Any, out: Any) -> None: ...
 def scatter(grad: Any, index: Any, out: Any) -> None: ...
 def comparators(n: int) -> list[tuple[int, int]]: ...
 def instruction_sets() -> list[str]: ...
+
+class Stack:
+    def __init__(
+        self, widths: Sequence[int], group_sizes: Sequence[int], chain: str, loss: str
+    ) -> None: ...
+    @property
+    def n_parameters(self) -> int: ...
+
+def train(
+    stack: Stack,
+    bounds: Any,
+    feature_scale: Any,
+    residual: Any,
+    loss_parameter: Any,
+    parameters: Any,
+    first_moment: Any,
+    second_moment: Any,
+    x: Any,
+    y: Any,
+    sample_weight: Any,
+    order: Any,
+    batch_size: int,
+    schedule: Any,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    losses: Any,
+    threads: int = 1,
+    isa: str = "",
+) -> None: ...
+def evaluate(
+    stack: Stack,
+    bounds: Any,
+    feature_scale: Any,
+    residual: Any,
+    loss_parameter: Any,
+    parameters: Any,
+    x: Any,
+    y: Any,
+    sample_weight: Any,
+    gradients: Any,
+    predictions: Any,
+    losses: Any,
+    threads: int = 1,
+    isa: str = "",
+) -> None: ...

@@ -19,6 +19,7 @@ leading axes are members of an ensemble. `prepare` makes targets from labels onc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -121,7 +122,7 @@ class DynamicHinge:
 
     def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
         """Labels ±1 and margins, (n, 2)."""
-        labels = _binary(y)
+        labels = _binary(y, both=True)
         signs = 2.0 * labels - 1.0
         return torch.as_tensor(np.stack([signs, half_distances(x, labels, metric)], axis=1))
 
@@ -201,11 +202,42 @@ class KantorovichRubinstein:
     outputs: Outputs = "values"
 
     def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
-        labels = _binary(y)
+        labels = _binary(y, both=True)
         return torch.as_tensor((1.0 - 2.0 * labels) * balanced_weights(labels) * 2.0)
 
     def __call__(self, score: Tensor, target: Tensor) -> Tensor:
         return target.to(score.dtype) * _single(score)
+
+
+LOSSES: dict[str, Callable[..., Loss]] = {
+    "cross-entropy": CrossEntropy,
+    "hinge": Hinge,
+    "dynamic-hinge": DynamicHinge,
+    "squared-error": SquaredError,
+    "absolute-error": AbsoluteError,
+    "quantile": Quantile,
+}
+
+
+def parse_loss(text: str) -> Loss:
+    """A loss by name, with its parameter behind a colon.
+
+    Examples
+    --------
+    >>> parse_loss("cross-entropy:16")
+    CrossEntropy(temperature=16.0, outputs='logits')
+    """
+    name, colon, parameter = text.partition(":")
+    if name not in LOSSES:
+        raise ValueError(f"loss {name!r} is unknown; choose from {', '.join(LOSSES)}")
+    if not colon:
+        return LOSSES[name]()
+    if name not in ("cross-entropy", "hinge", "quantile"):
+        raise ValueError(f"loss {name!r} has no parameter; leave out {colon + parameter!r}")
+    try:
+        return LOSSES[name](float(parameter))
+    except ValueError as error:
+        raise ValueError(f"loss {text!r} cannot be used: {error}") from error
 
 
 def _labels(y: ArrayLike) -> NDArrayInt:
@@ -223,13 +255,16 @@ def _labels(y: ArrayLike) -> NDArrayInt:
     return labels
 
 
-def _binary(y: ArrayLike) -> Floats:
+def _binary(y: ArrayLike, both: bool = False) -> Floats:
+    """Labels 0 and 1 as numbers; with rows of both classes, if asked for."""
     labels = _labels(y)
-    if not np.array_equal(np.unique(labels), [0, 1]):
+    if len(labels) and labels.max() > 1:
         raise ValueError(
-            f"labels hold {np.unique(labels)[:5]}; this loss needs rows of both classes 0 and 1: "
-            "use CrossEntropy for more classes"
+            f"labels hold {np.unique(labels)[:5]}; this loss is for the classes 0 and 1: use "
+            "CrossEntropy for more"
         )
+    if both and len(np.unique(labels)) < 2:
+        raise ValueError("all labels are alike; this loss needs rows of both classes")
     return labels.astype(np.float64)
 
 

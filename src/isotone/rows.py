@@ -32,6 +32,17 @@ class Rows:
         weight = None if self.weight is None else self.weight[index]
         return Rows(self.x[index], self.target[index], weight)
 
+    def mass(self) -> Tensor:
+        """Sum of the weights, or number of rows; along the last axis of them."""
+        if self.weight is None:
+            return torch.tensor(float(self.x.shape[-2]), dtype=torch.float64)
+        return self.weight.double().sum(dim=-1)
+
+    def identity(self) -> bytes:
+        """What tells these rows from others: all their numbers."""
+        tensors = (self.x, self.target, self.weight)
+        return b"".join(t.contiguous().numpy().tobytes() for t in tensors if t is not None)
+
     @classmethod
     def of(
         cls,

@@ -51,13 +51,13 @@ class Table(ABC):
         self, columns: Sequence[str], n_rows: int = BATCH_ROWS
     ) -> Iterator[pa.RecordBatch]:
         """Read the named columns, in that order, at most `n_rows` rows at a time."""
-        return self._read(self._find(columns), n_rows)
+        return self._read(self.find(columns), n_rows)
 
     def schema(self, columns: Sequence[str]) -> pa.Schema:
         """Names and types of the named columns. For CSV this reads the file once."""
-        return self._types(self._find(columns))
+        return self._types(self.find(columns))
 
-    def _find(self, columns: Sequence[str]) -> list[str]:
+    def find(self, columns: Sequence[str]) -> list[str]:
         """`columns` without repetitions, if the file has each of them exactly once."""
         for name in columns:
             if name not in self.columns:
@@ -131,6 +131,15 @@ def numbers(batch: pa.RecordBatch, columns: Sequence[str], first_row: int = 0) -
             "drop or fill such rows"
         )
     return values
+
+
+def read_numbers(path: str | Path, columns: Sequence[str]) -> Floats:
+    """Columns of a whole table as finite numbers, (n_rows, n_columns), checked as by `numbers`."""
+    parts, n_rows = [], 0
+    for batch in open_table(path).batches(columns):
+        parts.append(numbers(batch, columns, n_rows))
+        n_rows += batch.num_rows
+    return np.concatenate(parts) if parts else np.empty((0, len(columns)))
 
 
 def write_table(path: str | Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:

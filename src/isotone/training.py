@@ -97,12 +97,19 @@ class History:
         return asdict(self)
 
 
+class AnyRows(Protocol):
+    """Rows in memory, or elsewhere."""
+
+    def identity(self) -> bytes:
+        """What tells these rows from others."""
+
+
 class Learner(Protocol):
     """Something that learns from rows: one network, or a stack of members at once."""
 
     n_members: int
 
-    def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
+    def learn(self, rows: Any, epoch: int, recipe: Recipe) -> Tensor:
         """One epoch; mean training loss of every member, (n_members,)."""
 
     def losses(self, rows: Rows) -> Tensor:
@@ -151,7 +158,7 @@ class NetworkLearner:
             self.optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
-            total += loss.detach().double() * len(batch) / len(rows)
+            total += loss.detach().double() * batch.mass() / rows.mass()
         return total[None]
 
     @torch.no_grad()
@@ -215,12 +222,13 @@ class _Progress:
 
 def fit(
     learner: Learner,
-    rows: Rows,
+    rows: AnyRows,
     recipe: Recipe,
     *,
     validation: Rows | None = None,
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = 30.0,
+    write_checkpoint: bool = True,
     identity: str = "",
     progress: bool = False,
 ) -> History:
@@ -229,7 +237,7 @@ def fit(
     Parameters
     ----------
     checkpoint : a file to continue from, if it exists, and to write after an epoch whenever
-        `checkpoint_seconds` have passed
+        `checkpoint_seconds` have passed, if this process is to `write_checkpoint`
     identity : anything else that must be the same when a run continues
     progress : show a bar with the loss
     """
@@ -245,7 +253,8 @@ def fit(
             _one_epoch(learner, rows, validation, recipe, run)
             run.history.seconds = before + time.perf_counter() - start
             bar.update(task, completed=run.epoch, loss=_describe(run.history))
-            if checkpoint is not None and time.perf_counter() - saved >= checkpoint_seconds:
+            due = time.perf_counter() - saved >= checkpoint_seconds
+            if checkpoint is not None and write_checkpoint and due:
                 _save(Path(checkpoint), learner, run, key)
                 saved = time.perf_counter()
     if validation is not None:
@@ -305,7 +314,7 @@ def train(
 
 
 def _one_epoch(
-    learner: Learner, rows: Rows, validation: Rows | None, recipe: Recipe, run: _Progress
+    learner: Learner, rows: AnyRows, validation: Rows | None, recipe: Recipe, run: _Progress
 ) -> None:
     loss = learner.learn(rows, run.epoch, recipe)
     if not bool(torch.isfinite(loss).all()):
@@ -341,14 +350,12 @@ def _all_stopped(run: _Progress, recipe: Recipe, validation: Rows | None) -> boo
 
 
 def _fingerprint(
-    rows: Rows, validation: Rows | None, recipe: Recipe, learner: Learner, identity: str
+    rows: AnyRows, validation: Rows | None, recipe: Recipe, learner: Learner, identity: str
 ) -> str:
     """What must be the same for a checkpoint to be continued."""
     digest = hashlib.sha256(f"{recipe} {learner.n_members} {identity}".encode())
     for part in (rows, validation):
-        for tensor in () if part is None else (part.x, part.target, part.weight):
-            if tensor is not None:
-                digest.update(tensor.contiguous().numpy().tobytes())
+        digest.update(b"" if part is None else part.identity())
     return digest.hexdigest()
 
 

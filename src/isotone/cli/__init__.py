@@ -16,10 +16,11 @@ import isotone
 from isotone.cli.certify import certify
 from isotone.cli.score import score
 from isotone.cli.show import show
+from isotone.cli.sweep import sweep
 from isotone.cli.terminal import errors, printable
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (certify, score, show):
+for command in (certify, score, show, sweep):
     app.command()(command)
 
 

@@ -1,0 +1,96 @@
+// Losses of a vector of events. Each takes the outputs and leaves the derivatives in their place.
+#pragma once
+
+#include "arithmetic.hpp"
+#include "trainer.hpp"
+
+namespace isotone::ISOTONE_ISA {
+
+template <class V>
+inline V binary_cross_entropy(V& z, V y, Element<V> temperature) {
+    using T = Element<V>;
+    const V t = z * temperature, e = exp_negative(-magnitude(t)), inverse = T(1) / (e + T(1));
+    const V probability = t < T(0) ? e * inverse : inverse;
+    z = (probability - y) * temperature;
+    return maximum(t, V{}) - t * y + log_of_one_plus(e);
+}
+
+// Unit c is z[c * stride]; labels are whole numbers.
+template <class V>
+inline V softmax_cross_entropy(V* z, int n, int stride, V label, Element<V> temperature) {
+    V largest = z[0], sum = {}, chosen = {};
+    for (int c = 1; c < n; ++c) largest = maximum(largest, z[c * stride]);
+    for (int c = 0; c < n; ++c) {
+        V& unit = z[c * stride];
+        const V t = (unit - largest) * temperature;
+        chosen = label == static_cast<Element<V>>(c) ? t : chosen;
+        unit = exp_negative(t);
+        sum += unit;
+    }
+    const V factor = temperature / sum;
+    for (int c = 0; c < n; ++c) {
+        const Mask<V> is_label = label == static_cast<Element<V>>(c);
+        z[c * stride] = z[c * stride] * factor - (is_label ? broadcast<V>(temperature) : V{});
+    }
+    return log_above_one(sum) - chosen;
+}
+
+template <class V>
+inline V squared_error(V& z, V y) {
+    const V error = z - y;
+    z = error + error;
+    return error * error;
+}
+
+template <class V>
+inline V absolute_error(V& z, V y) {
+    using T = Element<V>;
+    const V error = z - y;
+    z = error > T(0) ? broadcast<V>(1) : (error < T(0) ? broadcast<V>(-1) : V{});
+    return magnitude(error);
+}
+
+template <class V>
+inline V hinge(V& z, V y, Element<V> margin) {
+    using T = Element<V>;
+    const V sign = y + y - T(1), shortfall = margin - sign * z;
+    z = shortfall > T(0) ? -sign : V{};
+    return maximum(shortfall, V{});
+}
+
+template <class V>
+inline V pinball(V& z, V y, Element<V> level) {
+    using T = Element<V>;
+    const V error = y - z;
+    z = error > T(0) ? broadcast<V>(-level) : (error < T(0) ? broadcast<V>(T(1) - level) : V{});
+    return maximum(error * level, error * (level - T(1)));
+}
+
+// Calls loss(z, y) for each output; the loss of an event is their mean.
+template <class V, class PerOutput>
+inline V mean_over_outputs(V* z, const V* y, int n, int stride, PerOutput loss) {
+    const Element<V> share = Element<V>(1) / static_cast<Element<V>>(n);
+    V sum = {};
+    for (int j = 0; j < n * stride; j += stride) {
+        sum += loss(z[j], y[j]);
+        z[j] = z[j] * share;
+    }
+    return sum * share;
+}
+
+template <class V>
+inline V compute_loss(const Shape& shape, Element<V> parameter, V* z, const V* y, int stride) {
+    const int n = shape.n_outputs();
+    switch (shape.loss) {
+        case Loss::cross_entropy:
+            return n == 1 ? binary_cross_entropy(*z, *y, parameter)
+                          : softmax_cross_entropy(z, n, stride, *y, parameter);
+        case Loss::mse: return mean_over_outputs(z, y, n, stride, squared_error<V>);
+        case Loss::l1: return mean_over_outputs(z, y, n, stride, absolute_error<V>);
+        case Loss::hinge: return hinge(*z, *y, parameter);
+        case Loss::quantile: return pinball(*z, *y, parameter);
+    }
+    return V{};
+}
+
+}  // namespace isotone::ISOTONE_ISA

@@ -1,0 +1,131 @@
+"""`isotone sweep`: a grid of runs on Dask."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from itertools import groupby, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from isotone.cli import terminal
+from isotone.cli.columns import Columns, choose_columns, counts_of, listed, numbers_of
+from isotone.cli.terminal import errors, output, printable
+from isotone.scaling import Scaling
+from isotone.table import open_table, read_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from distributed import Client
+
+    from isotone.sweep import Problem
+
+
+def sweep(
+    table: Annotated[str, typer.Argument(help="CSV, Parquet or ROOT (file.root:tree).")],
+    target: Annotated[str, typer.Option(help="Column to learn: 0/1, or a number.")],
+    out: Annotated[Path, typer.Option(help="Directory for shards and results.parquet.")],
+    features: Annotated[str | None, typer.Option(help="Columns a,b,...; default: all.")] = None,
+    increasing: Annotated[str | None, typer.Option(help="Never lower for more of these.")] = None,
+    decreasing: Annotated[str | None, typer.Option(help="Never higher for more of these.")] = None,
+    log: Annotated[str | None, typer.Option(help="Take the logarithm of these.")] = None,
+    seeds: Annotated[str, typer.Option(help="0:100, or 1,2,3.")] = "0:32",
+    lipschitz: Annotated[str, typer.Option(help="Values of λ, scaled units.")] = "1,2,4",
+    hidden: Annotated[str, typer.Option(help="Widths, as 20-20,32-32.")] = "20-20",
+    loss: Annotated[
+        str, typer.Option(help="Losses, as cross-entropy,hinge:0.1.")
+    ] = "cross-entropy",
+    group_size: Annotated[str, typer.Option(help="Units sorted together, or full.")] = "full",
+    epochs: Annotated[int, typer.Option(help="At most.")] = 50,
+    batch_size: Annotated[int, typer.Option(help="Rows in a step.")] = 256,
+    validation: Annotated[float, typer.Option(help="Fraction of the rows.")] = 0.2,
+    shard_size: Annotated[int, typer.Option(help="Members trained together.")] = 32,
+    workers: Annotated[int, typer.Option(help="Processes of the local cluster.")] = 2,
+    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
+) -> None:
+    """Train a grid of seeds, λ, widths and losses, and write one table of results.
+
+    A sweep that was interrupted goes on where it stopped: run the same command again.
+    """
+    from isotone.sweep import Grid
+    from isotone.sweep import sweep as run
+    from isotone.training import Recipe
+
+    source = open_table(table)
+    columns = choose_columns(source, target, features, increasing, decreasing, log)
+    recipe = Recipe(epochs=epochs, batch_size=batch_size)
+    size = None if group_size == "full" else counts_of(group_size, "group-size")[0]
+    grid = Grid(
+        seeds=counts_of(seeds, "seeds"),
+        lipschitz=numbers_of(lipschitz, "lipschitz"),
+        hidden=tuple(counts_of(w.replace("-", ","), "hidden") for w in listed(hidden)),
+        losses=listed(loss),
+    )
+    problem = _problem(table, columns, recipe, size, validation)
+    with _cluster(scheduler, workers) as client, _progress() as progress:
+        task = progress.add_task("shards", total=None)
+
+        def show(done: int, total: int) -> None:
+            progress.update(task, completed=done, total=total)
+
+        results = run(problem, grid, out, client, shard_size=shard_size, on_done=show)
+    _print_best(results, out)
+
+
+def _problem(
+    path: str, columns: Columns, recipe: Any, group_size: int | None, fraction: float
+) -> Problem:
+    from isotone.rows import split
+    from isotone.sweep import Problem
+
+    values = read_numbers(path, [*columns.features, columns.target])
+    X, y = values[:, :-1], values[:, -1]
+    training, held_out = split(len(X), fraction)
+    scaling = Scaling.fit(X[training], list(columns.kinds))
+    x = scaling.transform(X)
+    rows = (x[training], y[training]), (x[held_out], y[held_out])
+    return Problem(*rows, columns.monotonic_cst, recipe, group_size)
+
+
+@contextmanager
+def _cluster(address: str | None, workers: int) -> Iterator[Client]:
+    """A client of the given scheduler, or of a local cluster that ends with the command."""
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError as error:
+        raise ImportError("a sweep needs Dask; run: pip install 'isotone[sweep]'") from error
+    if address is not None:
+        with Client(address, timeout="20s") as client:  # type: ignore[no-untyped-call]
+            yield client
+        return
+    logging.getLogger("distributed").setLevel(logging.ERROR)
+    cluster = LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=workers,
+        threads_per_worker=1,
+        host="127.0.0.1",
+        dashboard_address="127.0.0.1:0",
+    )
+    with cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
+        yield client
+
+
+def _progress() -> Progress:
+    shards = TextColumn("{task.completed:.0f} of {task.total} shards")
+    return Progress(BarColumn(), shards, TimeRemainingColumn(), console=errors, transient=True)
+
+
+def _print_best(results: Any, out: Path) -> None:
+    """The three runs with the lowest validation loss, for every loss."""
+    heads = "loss", "hidden", "lipschitz", "seed", "validation_loss", "best_epoch"
+    table = terminal.columns(*(head.replace("_", " ") for head in heads))
+    runs = sorted(results.to_pylist(), key=lambda run: (run["loss"], run["validation_loss"]))
+    for _, same in groupby(runs, key=lambda run: run["loss"]):
+        for run in islice(same, 3):
+            cells = [run[head] for head in heads]
+            table.add_row(*(f"{c:.5g}" if isinstance(c, float) else str(c) for c in cells))
+    output.print(table)
+    output.print(printable(f"{results.num_rows} runs: {out / 'results.parquet'}"), soft_wrap=True)
