@@ -70,7 +70,13 @@ def raise_column(X: pd.DataFrame, name: str, by: float) -> pd.DataFrame:
     return X.assign(**{name: X[name] + by})
 
 
-@parametrize_with_checks([MonotonicClassifier(**CHECKED), MonotonicRegressor(**CHECKED)])
+@parametrize_with_checks(
+    [
+        MonotonicClassifier(**CHECKED),
+        MonotonicClassifier(loss="hinge", missing="indicator", **CHECKED),
+        MonotonicRegressor(**CHECKED),
+    ]
+)
 def test_scikit_learn_accepts_it(estimator: Any, check: Any) -> None:
     check(estimator)
 
@@ -130,6 +136,12 @@ def test_quantiles_never_cross_and_follow_the_directions() -> None:
     assert 0.3 < model.score(X, y) < 1
     one = regressor(loss="quantile", quantile=0.9, max_iter=150).fit(X, y)
     assert (y <= one.predict(X)).mean() == pytest.approx(0.9, abs=0.07)
+
+
+def test_one_quantile_of_several_targets_leaves_them_in_place() -> None:
+    X, y = prices()
+    model = regressor(loss="quantile", quantile=0.5).fit(X, np.column_stack([y, -y]))
+    assert np.all(model.predict(X)[:, 0] > model.predict(X)[:, 1])
 
 
 def test_a_saved_model_gives_the_same_numbers(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ takes for cross-validated scans of λ, early stopping, and averages of members.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -51,8 +52,20 @@ class Design:
             )
 
 
+class FoldRows(Rows):
+    """Rows with a weight for every member, (n_rows, n_members)."""
+
+    def __getitem__(self, index: Any) -> FoldRows:
+        assert self.weight is not None
+        return FoldRows(self.x[index], self.target[index], self.weight[index])
+
+    def mass(self) -> Tensor:
+        assert self.weight is not None
+        return self.weight.double().sum(dim=0)
+
+
 class FoldLearner(StackLearner):
-    """A stack whose rows have weights per member, (n_rows, n_members)."""
+    """A stack that learns from `FoldRows`."""
 
     @torch.no_grad()
     def losses(self, rows: Rows) -> Tensor:
@@ -93,9 +106,9 @@ def learn(
         left_out = np.arange(len(members)) % (folds.max() + 1)
         held_out = torch.as_tensor(folds[:, None] == left_out)
     each = rows.weight[:, None]
-    training = Rows(rows.x, rows.target, each * ~held_out)
+    training = FoldRows(rows.x, rows.target, each * ~held_out)
     touched = held_out.any(dim=1)
-    validation = Rows(rows.x, rows.target, each * held_out)[touched]
+    validation = FoldRows(rows.x, rows.target, each * held_out)[touched]
     history = fit(
         learner,
         training,

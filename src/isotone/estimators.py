@@ -198,6 +198,11 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
         log: Floats = np.log(self.predict_proba(X))
         return log
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.loss == "log_loss"
+        return tags
+
     @property
     def _n_logits(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)
@@ -211,6 +216,7 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
             )
         if n_classes > 2 and self.loss != "log_loss":
             raise ValueError(
+                "Only binary classification is supported. "  # the words that scikit-learn expects
                 f"`loss={self.loss!r}` is for 2 classes but `y` holds {n_classes}; use 'log_loss'"
             )
         if n_classes > 2 and self.monotonic_cst is not None and not _is_table(self.monotonic_cst):

@@ -90,7 +90,7 @@ def fit_network(task: Task, settings: dict[str, Any], seed: int) -> Fit:
     history = learn(design, members, rows, recipe, folds=folds, progress=_shown(settings))
     task.targets.add_center(members)
     frozen = freeze(members, scaling=scaling, features=task.features, classes=task.classes)
-    if isinstance(task.loss, Quantile) and frozen.n_outputs > 1:
+    if isinstance(task.loss, Quantile) and np.size(task.loss.level) > 1:
         frozen = sort_outputs(frozen)
     network, certificate = recertify(task.targets.restore(frozen))
     return Fit(network, certificate, history, lipschitz)
