@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,8 @@ import pyarrow.parquet
 import pytest
 
 import isotone
-from isotone import cli
+from isotone import cli, committee
+from isotone.learners import StackLearner
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(2, 400))
@@ -92,6 +97,58 @@ def test_the_same_seed_gives_the_same_model(table: Path) -> None:
         for out in ("first", "second", "third")
     ]
     assert prints[0] == prints[1] != prints[2]
+
+
+def test_a_killed_run_is_resumed_to_the_same_model(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "--target y --features a,b --epochs 6 --members 2 --hidden 8 --lipschitz auto"
+    assert train(table, words, "undisturbed") == 0
+    monkeypatch.setattr(committee, "CHECKPOINT_SECONDS", 0.0)
+    learn, learned = StackLearner.learn, []
+
+    def killed(self: Any, rows: Any, epoch: int, recipe: Any) -> Any:
+        learned.append(epoch)
+        if len(learned) in (2, 6):  # in the scan of λ, and in the training that follows it
+            raise RuntimeError("killed")
+        return learn(self, rows, epoch, recipe)
+
+    monkeypatch.setattr(StackLearner, "learn", killed)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="killed"):
+            train(table, f"{words} --resume", "killed")
+    assert train(table, f"{words} --resume", "killed") == 0
+    assert len(learned) == 3 + 6 + 2  # every epoch of the scan and of the members, and two kills
+    assert not (table.parent / "killed" / "checkpoints").exists()
+    models = [table.parent / out / "model.isotone" for out in ("undisturbed", "killed")]
+    assert isotone.load(models[0]).fingerprint == isotone.load(models[1]).fingerprint
+
+
+def test_a_command_killed_at_any_moment_is_resumed(table: Path) -> None:
+    code = "import sys; from isotone.cli import main; main(sys.argv[1:])"
+    words = "--target y --features a,b --epochs 150 --members 2 --hidden 8 --lipschitz 2 --resume"
+
+    def run(out: str) -> subprocess.Popen[bytes]:
+        command = ["train", str(table), *words.split(), "--out", str(table.parent / out)]
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *command],
+            stdout=subprocess.DEVNULL,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+
+    assert run("undisturbed").wait(120) == 0
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        process = run("killed")
+        deadline = time.monotonic() + 60
+        while not (table.parent / "killed").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        time.sleep(rng.uniform(0.0, 1.5))
+        process.kill()
+        process.wait()
+    assert run("killed").wait(120) == 0
+    models = [table.parent / out / "model.isotone" for out in ("undisturbed", "killed")]
+    assert isotone.load(models[0]).fingerprint == isotone.load(models[1]).fingerprint
 
 
 def test_a_validation_table_may_be_given(table: Path) -> None:

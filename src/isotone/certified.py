@@ -37,6 +37,13 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
     missing_: Missing | None
     n_iter_: int
     _losses: tuple[str, ...]
+    _checkpoints: Path | None = None
+
+    def keep_checkpoints(self, directory: str | Path) -> Self:
+        """Let `fit` write checkpoints there, and continue from those of a run that was killed."""
+        self._checkpoints = Path(directory)
+        self._checkpoints.mkdir(parents=True, exist_ok=True)
+        return self
 
     def certified_radius(self, X: Any, threshold: float = 0.0) -> Radius:
         """How far every row may move before its decision, score ≥ `threshold`, can change.
@@ -117,7 +124,7 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
             **more,
         )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        fit = fit_network(task, self.get_params(deep=False), seed)
+        fit = fit_network(task, self.get_params(deep=False), seed, self._checkpoints)
         self.network_, self.certificate_ = fit.network, fit.certificate
         self.history_, self.lipschitz_ = fit.history, fit.lipschitz
         self.n_iter_ = fit.history.n_epochs

@@ -7,6 +7,7 @@ takes for cross-validated scans of λ, early stopping, and averages of members.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from isotone.losses import Loss
 from isotone.network import MonotonicNetwork
 from isotone.rows import Rows
 from isotone.training import History, Recipe, fit
+
+CHECKPOINT_SECONDS = 5.0  # between two of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,10 @@ class Design:
     directions: NDArray[np.int8]
     group_size: int | None
     loss: Loss
+
+    def identity(self) -> str:
+        """What tells members of this design from others."""
+        return f"{self.widths} {self.directions.tolist()} {self.group_size} {self.loss}"
 
     def build(self, lipschitz: Floats, seed: int) -> MonotonicNetwork:
         """A new member; the state of torch's random numbers is left as it was."""
@@ -74,10 +81,6 @@ class FoldLearner(StackLearner):
         ]
         return self._mean(torch.cat(each, dim=1).double(), rows.weight)
 
-    def _mass(self, rows: Rows) -> Tensor:
-        assert rows.weight is not None
-        return rows.weight.double().sum(dim=0)
-
     def _mean(self, losses: Tensor, weight: Tensor | None) -> Tensor:
         assert weight is not None
         return (losses * weight.T).sum(dim=1) / weight.sum(dim=0).clamp(min=1e-30)
@@ -90,6 +93,7 @@ def learn(
     recipe: Recipe,
     *,
     folds: Folds | None = None,
+    checkpoint: Path | None = None,
     progress: bool = False,
 ) -> History:
     """Train all members; with folds, member k leaves out fold k modulo their number.
@@ -98,6 +102,7 @@ def learn(
     ----------
     rows : with a weight per row, (n_rows,)
     folds : (n_rows,), the fold of every row, or -1 for rows that all learn from
+    checkpoint : a file to continue from, if it exists
     """
     learner = FoldLearner(members, design.loss, recipe)
     assert rows.weight is not None
@@ -114,6 +119,9 @@ def learn(
         training,
         recipe,
         validation=validation if folds is not None else None,
+        checkpoint=checkpoint,
+        checkpoint_seconds=CHECKPOINT_SECONDS,
+        identity=f"{design.identity()} {[member.lipschitz.tolist() for member in members]}",
         progress=progress,
     )
     learner.unstack(members)
@@ -133,6 +141,7 @@ def scan(
     *,
     folds: Folds,
     seed: int,
+    checkpoint: Path | None = None,
     progress: bool = False,
 ) -> Floats:
     """Mean loss on left-out rows for every candidate λ, all trained as one stack."""
@@ -140,7 +149,9 @@ def scan(
     members = [
         design.build(lipschitz, seed + k) for lipschitz in candidates for k in range(n_folds)
     ]
-    history = learn(design, members, rows, recipe, folds=folds, progress=progress)
+    history = learn(
+        design, members, rows, recipe, folds=folds, checkpoint=checkpoint, progress=progress
+    )
     by_epoch = np.array(history.validation)
     final = by_epoch[-1] if recipe.patience is None else by_epoch.min(axis=0)
     losses: Floats = final.reshape(len(candidates), n_folds).mean(axis=1)

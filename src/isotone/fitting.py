@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,21 +74,37 @@ class Fit:
     lipschitz: Floats
 
 
-def fit_network(task: Task, settings: dict[str, Any], seed: int) -> Fit:
-    """Learn a task with the parameters of an estimator."""
+def fit_network(
+    task: Task, settings: dict[str, Any], seed: int, checkpoints: Path | None = None
+) -> Fit:
+    """Learn a task with the parameters of an estimator.
+
+    Parameters
+    ----------
+    checkpoints : directory of files to continue from, after a run that was killed
+    """
+    files = [None if checkpoints is None else checkpoints / name for name in ("scan", "members")]
     scaling = columns.fit_scaling(settings["scaling"], task.examples, task.columns)
     rows, design = _rows(task, scaling), _design(task, settings)
     recipe = _recipe(settings, len(rows), seed)
     units = _units(task, scaling, settings["lipschitz_units"])
     lipschitz = columns.slopes(settings["lipschitz"], task.columns)
     if np.isnan(lipschitz).any():
-        best = _choose(task, design, rows, recipe, settings, lipschitz / units)
+        best = _choose(task, design, rows, recipe, settings, lipschitz / units, files[0])
         lipschitz = np.where(np.isnan(lipschitz), best * units, lipschitz)
     slopes = _all_slopes(task, lipschitz / units, settings)
     members = [design.build(slopes, seed + 1 + k) for k in range(settings["n_members"])]
     fraction = settings["validation_fraction"]
     folds = task.examples.hold_out(fraction, seed) if settings["early_stopping"] else None
-    history = learn(design, members, rows, recipe, folds=folds, progress=_shown(settings))
+    history = learn(
+        design,
+        members,
+        rows,
+        recipe,
+        folds=folds,
+        checkpoint=files[1],
+        progress=_shown(settings),
+    )
     task.targets.add_center(members)
     frozen = freeze(members, scaling=scaling, features=task.features, classes=task.classes)
     if isinstance(task.loss, Quantile) and np.size(task.loss.level) > 1:
@@ -164,6 +181,7 @@ def _choose(
     recipe: Recipe,
     settings: dict[str, Any],
     lipschitz: Floats,
+    checkpoint: Path | None,
 ) -> float:
     """The λ, one for all columns that have none yet, with the least loss on left-out rows."""
     if len(rows) < _FEWEST:
@@ -180,7 +198,14 @@ def _choose(
     )
     short = replace(recipe, epochs=max(1, recipe.epochs // 2))
     losses = scan(
-        design, candidates, rows, short, folds=folds, seed=seed, progress=_shown(settings)
+        design,
+        candidates,
+        rows,
+        short,
+        folds=folds,
+        seed=seed,
+        checkpoint=checkpoint,
+        progress=_shown(settings),
     )
     best = LADDER[int(np.argmin(losses))]
     if settings["verbose"]:

@@ -114,7 +114,7 @@ class StackLearner:
             self.optimizer.zero_grad()
             losses.sum().backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
-            total += losses.detach().double() * self._mass(batch) / self._mass(rows)
+            total += losses.detach().double() * batch.mass() / rows.mass()
         return total
 
     @torch.no_grad()
@@ -168,9 +168,6 @@ class StackLearner:
         else:
             sizes = torch.linalg.vector_norm(weight, ord=self.duals[k], dim=2, keepdim=True)
         return weight / (sizes / self.bounds[k]).clamp(min=1.0)
-
-    def _mass(self, rows: Rows) -> Tensor:
-        return rows.mass()
 
     def _mean(self, losses: Tensor, weight: Tensor | None) -> Tensor:
         if weight is None or weight.ndim == 1:

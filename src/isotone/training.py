@@ -293,17 +293,15 @@ def train(
     >>> history.training[-1] < history.training[0]
     True
     """
-    recipe = recipe or Recipe()
-    metric = network.metric
+    recipe, metric = recipe or Recipe(), network.metric
     rows = Rows.of(x, y, loss, sample_weight=sample_weight, metric=metric)
     if rows.x.shape[1] != network.n_features:
         raise ValueError(
             f"`x` has {rows.x.shape[1]} columns; the network takes {network.n_features} features"
         )
     held_out = None if validation is None else Rows.of(*validation, loss, metric=metric)
-    learner = NetworkLearner(network, loss, recipe)
     return fit(
-        learner,
+        NetworkLearner(network, loss, recipe),
         rows,
         recipe,
         validation=held_out,
@@ -388,8 +386,8 @@ def _load(path: Path, learner: Learner, key: str) -> _Progress:
         )
     learner.load_state(content["learner"])
     history = History(**json.loads(content["history"]))
-    best = content["best"], content["best_loss"], content["best_epoch"]
-    return _Progress(content["epoch"], history, *best)
+    names = "best", "best_loss", "best_epoch"
+    return _Progress(content["epoch"], history, *(content[name] for name in names))
 
 
 def _bar(shown: bool) -> Progress:
@@ -398,7 +396,6 @@ def _bar(shown: bool) -> Progress:
 
 
 def _describe(history: History) -> str:
-    text = f"loss {np.mean(history.training[-1]):.4f}"
-    return text + (
-        f", validation {np.mean(history.validation[-1]):.4f}" if history.validation else ""
-    )
+    parts = [f"loss {np.mean(history.training[-1]):.4f}"]
+    parts += [f"validation {np.mean(losses):.4f}" for losses in history.validation[-1:]]
+    return ", ".join(parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,6 +56,7 @@ def train(
     seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 0,
     weights: Annotated[str | None, typer.Option(help="Column of weights of the rows.")] = None,
     validation: Annotated[str, typer.Option(help="A fraction of the rows, or a table.")] = "0.2",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a killed run.")] = False,
 ) -> None:
     """Train a model on a table, certify it, and say how good it is on rows it has not seen.
 
@@ -76,7 +78,10 @@ def train(
         verbose=True,
     )
     X, y, weight = training
-    estimator.fit(X, y, sample_weight=weight)
+    checkpoints = out / "checkpoints"
+    if not resume:
+        shutil.rmtree(checkpoints, ignore_errors=True)
+    estimator.keep_checkpoints(checkpoints).fit(X, y, sample_weight=weight)
     provenance = {"table": table, "target": target, "rows": len(X), "seed": seed}
     certificate = isotone.certify(
         replace(
@@ -87,6 +92,7 @@ def train(
     )
     metrics = _metrics(certificate.frozen, *held_out)
     _write(certificate, estimator.history_, metrics, out)
+    shutil.rmtree(checkpoints)
     _report(certificate, metrics, out)
     raise typer.Exit(0 if certificate.holds else 1)
 
