@@ -98,10 +98,9 @@ class History:
 
 
 class AnyRows(Protocol):
-    """Rows in memory, or elsewhere."""
+    """Rows in memory, or elsewhere; `identity` tells them from others."""
 
-    def identity(self) -> bytes:
-        """What tells these rows from others."""
+    def identity(self) -> bytes: ...
 
 
 class Learner(Protocol):
@@ -386,13 +385,13 @@ def _load(path: Path, learner: Learner, key: str) -> _Progress:
         )
     learner.load_state(content["learner"])
     history = History(**json.loads(content["history"]))
-    names = "best", "best_loss", "best_epoch"
-    return _Progress(content["epoch"], history, *(content[name] for name in names))
+    best = [content[name] for name in ("best", "best_loss", "best_epoch")]
+    return _Progress(content["epoch"], history, *best)
 
 
 def _bar(shown: bool) -> Progress:
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[loss]}")
-    return Progress(*columns, TimeRemainingColumn(), disable=not shown)
+    columns = BarColumn(), TextColumn("{task.fields[loss]}"), TimeRemainingColumn()
+    return Progress(TextColumn("training"), *columns, disable=not shown)
 
 
 def _describe(history: History) -> str:
