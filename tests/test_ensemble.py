@@ -13,7 +13,7 @@ import torch
 
 from isotone import MonotonicNetwork, certify, ensemble, freeze
 from isotone.ensemble import Ensemble
-from isotone.learners import FusedLearner, StackLearner
+from isotone.learners import FusedLearner, StackLearner, orders_of_rows
 from isotone.losses import (
     AbsoluteError,
     CrossEntropy,
@@ -115,11 +115,32 @@ def test_every_member_may_have_its_own_lambda() -> None:
 def test_members_may_see_the_rows_in_orders_of_their_own() -> None:
     shared, own = Ensemble(members()), Ensemble(members())
     shared.train(X, Y, CrossEntropy(), RECIPE)
-    own.train(X, Y, CrossEntropy(), RECIPE, own_order=True)
+    own.train(X, Y, CrossEntropy(), RECIPE, orders="own")
     first = [e.networks[0].layers[0].weight for e in (shared, own)]
     other = [e.networks[1].layers[0].weight for e in (shared, own)]
     assert torch.allclose(first[0], first[1], atol=1e-3)  # member 0 has the seed itself
     assert not torch.allclose(other[0], other[1], atol=1e-3)
+
+
+@pytest.mark.parametrize("backend", ["fused", "torch"])
+def test_a_bootstrapped_member_never_sees_the_rows_it_did_not_draw(backend: Any) -> None:
+    drawn = np.unique(orders_of_rows(300, 1, "bootstrap", 0, RECIPE).numpy())
+    later = np.unique(orders_of_rows(300, 1, "bootstrap", 3, RECIPE).numpy())
+    assert np.array_equal(drawn, later)
+    assert 150 < len(drawn) < 230  # about 63 %
+    spoiled = 1 - Y
+    spoiled[drawn] = Y[drawn]
+    stacks = [Ensemble(members(2)), Ensemble(members(2))]
+    for stack, y in zip(stacks, (Y, spoiled), strict=True):
+        stack.train(X, y, CrossEntropy(), RECIPE, orders="bootstrap", backend=backend)
+    for k, same in ((0, True), (1, False)):
+        first, second = (stack.networks[k].layers[0].weight for stack in stacks)
+        assert torch.equal(first, second) is same
+
+
+def test_unknown_orders_are_refused() -> None:
+    with pytest.raises(ValueError, match="`orders='random'` is unknown"):
+        Ensemble(members(1)).train(X, Y, CrossEntropy(), RECIPE, orders="random")
 
 
 def test_every_member_keeps_its_own_best_weights() -> None:

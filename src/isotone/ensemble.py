@@ -23,13 +23,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 from torch import nn
 
 from isotone.layers import GroupSort, LipschitzLinear
-from isotone.learners import Backend, bounded_layers, make_learner, sort_size
+from isotone.learners import Backend, Orders, bounded_layers, make_learner, sort_size
 from isotone.losses import Loss
 from isotone.network import LipschitzNetwork
 from isotone.rows import Rows
@@ -73,7 +74,7 @@ class Ensemble:
         *,
         sample_weight: ArrayLike | None = None,
         validation: tuple[ArrayLike, ArrayLike] | None = None,
-        own_order: bool = False,
+        orders: Orders = "shared",
         backend: Backend = "auto",
         threads: int = 1,
         checkpoint: str | Path | None = None,
@@ -83,22 +84,25 @@ class Ensemble:
 
         Parameters
         ----------
-        own_order : every member sees the rows in an order of its own
+        orders : "shared", the rows come to all members in one order; "own", to each in another;
+            "bootstrap", each member has its own draw of the rows, with replacement
         backend : "fused" is C++, the fastest, for one output or classes and the 1-metric; "torch"
             takes any loss; "auto" is "fused" where possible
         threads : of the fused backend; members are spread over them
         """
         recipe = recipe or Recipe()
+        if orders not in get_args(Orders):
+            raise ValueError(f"`orders={orders!r}` is unknown; choose from {get_args(Orders)}")
         rows = Rows.of(x, y, loss, sample_weight=sample_weight)
         held_out = None if validation is None else Rows.of(*validation, loss)
-        learner = make_learner(backend, self.networks, loss, recipe, own_order, threads)
+        learner = make_learner(backend, self.networks, loss, recipe, orders, threads)
         self.history = fit(
             learner,
             rows,
             recipe,
             validation=held_out,
             checkpoint=checkpoint,
-            identity=f"{type(learner)} {self.networks[0]} {self._lipschitz()} {loss}",
+            identity=f"{type(learner)} {orders} {self.networks[0]} {self._lipschitz()} {loss}",
             progress=progress,
         )
         learner.unstack(self.networks)

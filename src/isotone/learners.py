@@ -30,6 +30,7 @@ from isotone.sorting import group_sort
 from isotone.training import Recipe, Tensors, load_optimizer_state, optimizer_state
 
 Backend = Literal["auto", "fused", "torch"]
+Orders = Literal["shared", "own", "bootstrap"]
 
 _VALIDATION_ROWS = 2**20  # members times rows in one piece
 
@@ -39,7 +40,7 @@ def make_learner(
     networks: Sequence[LipschitzNetwork],
     loss: Loss,
     recipe: Recipe,
-    own_order: bool,
+    orders: Orders,
     threads: int,
 ) -> StackLearner | FusedLearner:
     """The learner of a backend; "auto" is the fused one where it can be had."""
@@ -49,8 +50,8 @@ def make_learner(
     if backend == "fused" and reason is not None:
         raise ValueError(f"the fused backend cannot train this: {reason}; use backend='torch'")
     if backend == "torch" or reason is not None:
-        return StackLearner(networks, loss, recipe, own_order)
-    return FusedLearner(networks, loss, recipe, own_order, threads)
+        return StackLearner(networks, loss, recipe, orders)
+    return FusedLearner(networks, loss, recipe, orders, threads)
 
 
 def why_not_fused(network: LipschitzNetwork, loss: Loss) -> str | None:
@@ -72,10 +73,10 @@ class StackLearner:
         networks: Sequence[LipschitzNetwork],
         loss: Loss,
         recipe: Recipe,
-        own_order: bool = False,
+        orders: Orders = "shared",
     ) -> None:
         self.n_members = len(networks)
-        self.loss, self._n_orders = loss, self.n_members if own_order else None
+        self.loss, self.orders = loss, orders
         first = networks[0]
         self.chain = first.chain
         layers = [bounded_layers(network) for network in networks]
@@ -104,7 +105,7 @@ class StackLearner:
 
     def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
         total = torch.zeros(self.n_members, dtype=torch.float64)
-        order = orders_of_rows(len(rows), self._n_orders, epoch, recipe)
+        order = orders_of_rows(len(rows), self.n_members, self.orders, epoch, recipe)
         starts = range(0, len(rows), recipe.batch_size)
         for start, rate in zip(starts, recipe.rates(epoch, len(starts)), strict=True):
             batch = rows[order[..., start : start + recipe.batch_size]]
@@ -183,11 +184,11 @@ class FusedLearner:
         networks: Sequence[LipschitzNetwork],
         loss: Loss,
         recipe: Recipe,
-        own_order: bool = False,
+        orders: Orders = "shared",
         threads: int = 1,
     ) -> None:
         self.n_members, self.loss, self.threads = len(networks), loss, threads
-        self._n_orders = self.n_members if own_order else None
+        self.orders = orders
         first, layers = networks[0], [bounded_layers(network) for network in networks]
         kind, parameter = _FUSED[type(loss)]
         self.trainer = FusedTrainer(
@@ -209,7 +210,7 @@ class FusedLearner:
 
     def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
         n_steps = -(-len(rows) // recipe.batch_size)
-        order = orders_of_rows(len(rows), self._n_orders, epoch, recipe)
+        order = orders_of_rows(len(rows), self.n_members, self.orders, epoch, recipe)
         losses = self.trainer.train_epoch(
             *self._arrays(rows),
             order=order.numpy().astype(np.int32),
@@ -267,12 +268,17 @@ _FUSED: dict[type, tuple[FusedLoss, str | None]] = {
 }
 
 
-def orders_of_rows(n: int, n_members: int | None, epoch: int, recipe: Recipe) -> Tensor:
+def orders_of_rows(n: int, n_members: int, orders: Orders, epoch: int, recipe: Recipe) -> Tensor:
     """One order of the rows for all members (n,), or one for each (n_members, n)."""
-    if n_members is None:
+    if orders == "shared":
         return order_of_rows(n, recipe.seed, epoch)
     seeds = [recipe.seed + (s << 32) for s in range(n_members)]
-    return torch.stack([order_of_rows(n, seed, epoch) for seed in seeds])
+    own = torch.stack([order_of_rows(n, seed, epoch) for seed in seeds])
+    if orders == "own":
+        return own
+    # the same rows in every epoch, as many as there are, some of them twice and others never
+    drawn = [np.random.default_rng(seed).integers(n, size=n) for seed in seeds]
+    return torch.as_tensor(np.stack(drawn)).gather(1, own)
 
 
 def bounded_layers(network: LipschitzNetwork) -> list[BoundedLayer]:
