@@ -138,6 +138,25 @@ def test_a_bootstrapped_member_never_sees_the_rows_it_did_not_draw(backend: Any)
         assert torch.equal(first, second) is same
 
 
+def test_weighted_bootstraps_report_the_same_losses_in_both_backends() -> None:
+    weight = np.where(np.arange(300) < 5, 200.0, 1.0)
+    still = replace(RECIPE, learning_rate=1e-12, epochs=1)
+    losses = [
+        Ensemble(members()).train(
+            X, Y, CrossEntropy(), still, sample_weight=weight, orders="bootstrap", backend=backend
+        )
+        for backend in ("fused", "torch")
+    ]
+    assert losses[0].training[0] == pytest.approx(losses[1].training[0], rel=1e-4)
+
+
+def test_networks_without_bias_are_refused() -> None:
+    network = members(1)[0]
+    network.layers[0].bias = None
+    with pytest.raises(ValueError, match="has a layer without bias"):
+        Ensemble([network])
+
+
 def test_unknown_orders_are_refused() -> None:
     with pytest.raises(ValueError, match="`orders='random'` is unknown"):
         Ensemble(members(1)).train(X, Y, CrossEntropy(), RECIPE, orders="random")

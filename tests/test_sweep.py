@@ -185,6 +185,7 @@ def test_a_killed_command_goes_on_to_the_same_results(table: Path, tmp_path: Pat
         ("--target y --lipschitz x", "must hold numbers separated by commas"),
         ("--target y --loss rms", "choose from cross-entropy"),
         ("--target y --seeds 3:3", "has no runs"),
+        ("--target y --shard-size 0", "must be at least 1"),
     ],
 )
 def test_bad_arguments_are_explained(

@@ -119,7 +119,7 @@ def test_a_killed_run_is_resumed_to_the_same_model(
             train(table, f"{words} --resume", "killed")
     assert train(table, f"{words} --resume", "killed") == 0
     assert len(learned) == 3 + 6 + 2  # every epoch of the scan and of the members, and two kills
-    assert not (table.parent / "killed" / "checkpoints").exists()
+    assert not (table.parent / "killed" / ".isotone-checkpoints").exists()
     models = [table.parent / out / "model.isotone" for out in ("undisturbed", "killed")]
     assert isotone.load(models[0]).fingerprint == isotone.load(models[1]).fingerprint
 
@@ -151,6 +151,28 @@ def test_a_command_killed_at_any_moment_is_resumed(table: Path) -> None:
     assert isotone.load(models[0]).fingerprint == isotone.load(models[1]).fingerprint
 
 
+def test_nothing_of_the_users_is_removed(table: Path) -> None:
+    precious = table.parent / "out" / "checkpoints" / "precious.pt"
+    precious.parent.mkdir(parents=True)
+    precious.write_text("mine")
+    other = table.parent / "out" / ".isotone-checkpoints" / "note"
+    other.parent.mkdir()
+    other.write_text("mine too")
+    assert train(table, f"--target y --features a,b {QUICK}") == 0
+    assert precious.read_text() == "mine"
+    assert other.read_text() == "mine too"
+
+
+def test_metrics_that_do_not_exist_are_left_out(table: Path) -> None:
+    other = table.with_name("other.parquet")
+    positive = pa.table(COLUMNS).filter(pa.array(COLUMNS["y"] == 1))
+    pa.parquet.write_table(positive, other)
+    assert train(table, f"--target y --features a,b --validation {other} {QUICK}") == 0
+    metrics = json.loads((table.parent / "out" / "metrics.json").read_text())
+    assert "AUC" not in metrics
+    assert "accuracy" in metrics
+
+
 def test_a_validation_table_may_be_given(table: Path) -> None:
     other = table.with_name("other.parquet")
     pa.parquet.write_table(pa.table(COLUMNS).slice(0, 50), other)
@@ -170,10 +192,19 @@ def test_a_validation_table_may_be_given(table: Path) -> None:
         ("--target value --features a --loss hinge", "needs a target of 0 and 1"),
         ("--target y --features a,b --lipschitz a=1", "lacks 'b'; give λ for every feature"),
         ("--target y --features a --lipschitz x", "must be 2, or a=2,b=0.5, or auto"),
-        ("--target y --features a --group-size x", "must hold whole numbers"),
+        ("--target y --features a --group-size x", "must hold numbers"),
         ("--target y --features a --validation 2", "must lie between 0 and 1"),
         ("--target y --features a --validation no.csv", "there is no file 'no.csv'"),
         ("--target y --features a --weights ww", "has no column 'ww'"),
+        ("--target y --features a,w --weights w", "the weight 'w' is among the features"),
+        ("--target y --features a --weights y", "both the target and the weights"),
+        ("--target y --features a,a", "names a column twice"),
+        ("--target y --features a --loss hinge:0.1", "only quantile:0.9 takes one here"),
+        ("--target value --features a --loss quantile:", "must be one number"),
+        ("--target value --features a --loss quantile:0.1,0.9", "must be one number"),
+        ("--target y --features a --group-size ,", "must be one number"),
+        ("--target y --features a --lipschitz a=1,c=2", "names c; give every feature once"),
+        ("--target y --features a,b --lipschitz a=1,a=5,b=2", "names a feature twice"),
     ],
 )
 def test_mistakes_are_explained(

@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from isotone import LipschitzNetwork, MonotonicNetwork, training
-from isotone.losses import CrossEntropy, SquaredError
+from isotone.losses import CrossEntropy, Quantile, SquaredError
 from isotone.rows import Rows, order_of_rows, split
 from isotone.training import Recipe, train
 
@@ -59,6 +59,18 @@ def test_a_weight_of_zero_is_no_row() -> None:
     train(first, X, Y, CrossEntropy(), full, sample_weight=weight)
     train(second, X, spoiled, CrossEntropy(), full, sample_weight=weight)
     assert same(first, second)
+
+
+def test_batches_without_weight_change_nothing() -> None:
+    weight = np.zeros(400)
+    weight[:5] = 1.0
+    history = train(network(), X, Y, CrossEntropy(), RECIPE, sample_weight=weight)
+    assert np.all(np.isfinite(history.training))
+
+
+def test_a_missing_directory_is_noticed_at_once(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="there is no directory"):
+        train(network(), X, Y, CrossEntropy(), RECIPE, checkpoint=tmp_path / "no" / "run")
 
 
 def test_the_best_weights_on_validation_rows_are_restored() -> None:
@@ -215,6 +227,9 @@ def test_groups_are_never_split() -> None:
         (lambda: Rows.of(X, Y, CrossEntropy(), sample_weight=[1.0]), "one finite weight"),
         (lambda: Rows.of(X, Y, CrossEntropy(), sample_weight=-Y), "of at least 0"),
         (lambda: train(network(), X[:, :2], Y, CrossEntropy()), "the network takes 3 features"),
+        (lambda: train(network(), X, np.arange(400) % 3, CrossEntropy()), "holds the class 2"),
+        (lambda: train(network(), X, X[:, :2], SquaredError()), "`y` has 2 columns"),
+        (lambda: train(network(), X, Y, Quantile((0.1, 0.9))), "2 levels need as many outputs"),
     ],
 )
 def test_bad_input_is_explained(make: Any, message: str) -> None:

@@ -34,7 +34,7 @@ from isotone.learners import Backend, Orders, bounded_layers, make_learner, sort
 from isotone.losses import Loss
 from isotone.network import LipschitzNetwork
 from isotone.rows import Rows
-from isotone.training import History, Recipe, fit
+from isotone.training import History, Recipe, check_rows, fit
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,8 @@ class Ensemble:
             raise ValueError(f"`orders={orders!r}` is unknown; choose from {get_args(Orders)}")
         rows = Rows.of(x, y, loss, sample_weight=sample_weight)
         held_out = None if validation is None else Rows.of(*validation, loss)
+        for part in (rows, *([] if held_out is None else [held_out])):
+            check_rows(part, self.networks[0], loss)
         learner = make_learner(backend, self.networks, loss, recipe, orders, threads)
         self.history = fit(
             learner,
@@ -154,6 +156,8 @@ def _why_not_stackable(network: LipschitzNetwork) -> str | None:
         return "has other layers than LipschitzLinear and GroupSort in turns"
     if len({sort.group_size for sort in layers[1::2]}) > 1:
         return "sorts in groups of different sizes"
+    if any(layer.bias is None for layer in bounded_layers(network)):
+        return "has a layer without bias"
     constraints = [layer.constraint for layer in bounded_layers(network)]
     if any((c.norm, c.apply) != ("columns", "direct") for c in constraints):
         return "has another norm"

@@ -66,7 +66,8 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
     monotonic_cst : -1, 0 or +1 per feature, or a dictionary by feature name; for two classes it
         is about the probability of the second. For more, a table (n_classes, n_features), in the
         order of `classes_`. None leaves all features free
-    lipschitz : λ, how much a logit may change per unit of a feature: one number, one per feature,
+    lipschitz : λ: per unit of a feature a logit changes by at most λ, along a feature with a
+        direction by at most 2λ. One number, one per feature,
         a dictionary by feature name, or "auto", which takes the best of a ladder on rows that
         are left out. So does a dictionary for features that it does not name
     lipschitz_units : "scaled" for λ per scaled unit (about a standard deviation of the column),

@@ -16,6 +16,7 @@ from torch import Tensor
 from isotone.fused import FusedLoss, FusedTrainer
 from isotone.layers import BoundedLayer, GroupSort
 from isotone.losses import (
+    TINY,
     AbsoluteError,
     CrossEntropy,
     Hinge,
@@ -60,6 +61,8 @@ def why_not_fused(network: LipschitzNetwork, loss: Loss) -> str | None:
         return f"it has no metric {network.metric}"
     if type(loss) not in _FUSED:
         return f"it has no {type(loss).__name__}"
+    if isinstance(loss, Quantile) and np.size(loss.level) > 1:
+        return "it has one level of a quantile only"
     if network.n_outputs > 1 and not isinstance(loss, CrossEntropy):
         return f"it has {type(loss).__name__} for one output only"
     return None
@@ -105,6 +108,7 @@ class StackLearner:
 
     def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
         total = torch.zeros(self.n_members, dtype=torch.float64)
+        visited = torch.zeros(self.n_members, dtype=torch.float64)
         order = orders_of_rows(len(rows), self.n_members, self.orders, epoch, recipe)
         starts = range(0, len(rows), recipe.batch_size)
         for start, rate in zip(starts, recipe.rates(epoch, len(starts)), strict=True):
@@ -115,8 +119,10 @@ class StackLearner:
             self.optimizer.zero_grad()
             losses.sum().backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
-            total += losses.detach().double() * batch.mass() / rows.mass()
-        return total
+            mass = batch.mass()
+            total += losses.detach().double() * mass
+            visited = visited + mass
+        return total / visited
 
     @torch.no_grad()
     def losses(self, rows: Rows) -> Tensor:
@@ -173,7 +179,7 @@ class StackLearner:
     def _mean(self, losses: Tensor, weight: Tensor | None) -> Tensor:
         if weight is None or weight.ndim == 1:
             return mean(losses, weight)
-        return (losses * weight).sum(dim=1) / weight.sum(dim=1)
+        return (losses * weight).sum(dim=1) / weight.sum(dim=1).clamp(min=TINY)
 
 
 class FusedLearner:

@@ -32,6 +32,7 @@ from torch import Tensor
 from isotone.elementary import Floats
 from isotone.frozen import Metric, Outputs
 
+TINY = 1e-30  # rows that all have weight 0 have loss 0
 NDArrayInt = NDArray[np.int64]
 
 _ORDER = {"1": 1.0, "2": 2.0, "inf": np.inf}
@@ -54,7 +55,7 @@ def mean(losses: Tensor, weight: Tensor | None = None) -> Tensor:
     """Weighted mean over the rows, the last axis."""
     if weight is None:
         return losses.mean(dim=-1)
-    return (losses * weight).sum(dim=-1) / weight.sum()
+    return (losses * weight).sum(dim=-1) / weight.sum().clamp(min=TINY)
 
 
 def balanced_weights(y: ArrayLike) -> Floats:
@@ -207,6 +208,27 @@ class KantorovichRubinstein:
 
     def __call__(self, score: Tensor, target: Tensor) -> Tensor:
         return target.to(score.dtype) * _single(score)
+
+
+def check_targets(loss: Loss, target: Tensor, n_outputs: int) -> None:
+    """Raise `ValueError` unless targets fit a network with so many outputs."""
+    if isinstance(loss, CrossEntropy):
+        largest, n_classes = int(target.max()), max(n_outputs, 2)
+        if largest >= n_classes:
+            raise ValueError(
+                f"`y` holds the class {largest} but {n_outputs} output(s) tell {n_classes} "
+                "classes apart; give the network one output per class"
+            )
+    elif isinstance(loss, Quantile) and np.size(loss.level) > 1:
+        if np.size(loss.level) != n_outputs:
+            raise ValueError(
+                f"{np.size(loss.level)} levels need as many outputs; the network has {n_outputs}"
+            )
+    elif target.ndim == 2 and loss.outputs == "values" and target.shape[1] != n_outputs:
+        raise ValueError(
+            f"`y` has {target.shape[1]} columns but the network has {n_outputs} outputs; they "
+            "must agree"
+        )
 
 
 LOSSES: dict[str, Callable[..., Loss]] = {

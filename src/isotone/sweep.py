@@ -23,8 +23,9 @@ import torch
 from isotone.atomic import replacing
 from isotone.elementary import Floats
 from isotone.ensemble import Ensemble
-from isotone.losses import parse_loss
+from isotone.losses import check_targets, parse_loss
 from isotone.network import MonotonicNetwork
+from isotone.rows import Rows
 from isotone.training import Recipe
 
 if TYPE_CHECKING:
@@ -132,6 +133,11 @@ def sweep(
     """
     from distributed import as_completed
 
+    for loss in grid.losses:  # refuse here what every worker would refuse
+        for x, y in (problem.training, problem.validation):
+            check_targets(parse_loss(loss), Rows.of(x, y, parse_loss(loss)).target, 1)
+    for shard in grid.shards(1):
+        _member(problem, shard, *shard.members[0])
     folder = Path(directory) / "shards"
     folder.mkdir(parents=True, exist_ok=True)
     files = {shard: folder / f"{problem.key(shard)}.parquet" for shard in grid.shards(shard_size)}

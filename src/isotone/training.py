@@ -24,7 +24,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
 from isotone.atomic import replacing
-from isotone.losses import Loss, mean
+from isotone.losses import Loss, check_targets, mean
 from isotone.network import LipschitzNetwork
 from isotone.rows import Rows, order_of_rows
 
@@ -241,6 +241,8 @@ def fit(
     progress : show a bar with the loss
     """
     start = time.perf_counter()
+    if checkpoint is not None and not Path(checkpoint).parent.is_dir():
+        raise FileNotFoundError(f"there is no directory {str(Path(checkpoint).parent)!r}; make it")
     key = _fingerprint(rows, validation, recipe, learner, identity)
     run = _Progress.start(learner)
     if checkpoint is not None and Path(checkpoint).exists():
@@ -294,11 +296,9 @@ def train(
     """
     recipe, metric = recipe or Recipe(), network.metric
     rows = Rows.of(x, y, loss, sample_weight=sample_weight, metric=metric)
-    if rows.x.shape[1] != network.n_features:
-        raise ValueError(
-            f"`x` has {rows.x.shape[1]} columns; the network takes {network.n_features} features"
-        )
     held_out = None if validation is None else Rows.of(*validation, loss, metric=metric)
+    for part in (rows, *([] if held_out is None else [held_out])):
+        check_rows(part, network, loss)
     return fit(
         NetworkLearner(network, loss, recipe),
         rows,
@@ -308,6 +308,15 @@ def train(
         identity=f"{network} {loss}",
         progress=progress,
     )
+
+
+def check_rows(rows: Rows, network: LipschitzNetwork, loss: Loss) -> None:
+    """Raise `ValueError` unless rows fit a network and a loss."""
+    if rows.x.shape[1] != network.n_features:
+        raise ValueError(
+            f"`x` has {rows.x.shape[1]} columns; the network takes {network.n_features} features"
+        )
+    check_targets(loss, rows.target, network.n_outputs)
 
 
 def _one_epoch(

@@ -44,8 +44,13 @@ def choose_columns(
     if set(up) & set(down):
         name = min(set(up) & set(down))
         raise ValueError(f"{name!r} is both increasing and decreasing; choose one of them")
-    if target in names:
-        raise ValueError(f"the target {target!r} is among the features; leave it out")
+    for role, taken in (("target", target), ("weight", weights)):
+        if taken in names:
+            raise ValueError(f"the {role} {taken!r} is among the features; leave it out")
+    if target == weights:
+        raise ValueError(f"{target!r} is both the target and the weights; choose one of them")
+    if len(set(names)) < len(names):
+        raise ValueError(f"`--features {features}` names a column twice; name each once")
     return Columns(
         features=names,
         monotonic_cst=tuple((name in up) - (name in down) for name in names),
@@ -67,6 +72,14 @@ def numbers_of(text: str, option: str) -> tuple[float, ...]:
         raise ValueError(
             f"`--{option} {text}` must hold numbers separated by commas, such as 1,2,4"
         ) from error
+
+
+def one_number(text: str, option: str) -> float:
+    """Exactly one number."""
+    found = numbers_of(text, option)
+    if len(found) != 1:
+        raise ValueError(f"`--{option} {text}` must be one number")
+    return found[0]
 
 
 def counts_of(text: str, option: str) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from isotone.cli import terminal
-from isotone.cli.columns import Columns, choose_columns, counts_of, listed, numbers_of
+from isotone.cli.columns import Columns, choose_columns, counts_of, listed, numbers_of, one_number
 from isotone.cli.terminal import errors, output, printable
 from isotone.scaling import Scaling
 from isotone.table import open_table, read_numbers
@@ -58,7 +58,9 @@ def sweep(
     source = open_table(table)
     columns = choose_columns(source, target, features, increasing, decreasing, log)
     recipe = Recipe(epochs=epochs, batch_size=batch_size)
-    size = None if group_size == "full" else counts_of(group_size, "group-size")[0]
+    size = None if group_size == "full" else int(one_number(group_size, "group-size"))
+    if shard_size < 1 or workers < 1:
+        raise ValueError("`--shard-size` and `--workers` must be at least 1")
     grid = Grid(
         seeds=counts_of(seeds, "seeds"),
         lipschitz=numbers_of(lipschitz, "lipschitz"),

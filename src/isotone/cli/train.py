@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
+import math
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +16,7 @@ import isotone
 from isotone.atomic import replacing
 from isotone.certificate import Certificate
 from isotone.cli import terminal
-from isotone.cli.columns import Columns, choose_columns, counts_of, listed, numbers_of
+from isotone.cli.columns import Columns, choose_columns, counts_of, listed, one_number
 from isotone.cli.terminal import output, printable
 from isotone.elementary import Floats
 from isotone.frozen import FrozenNetwork
@@ -68,6 +69,11 @@ def train(
     columns = choose_columns(source, target, features, increasing, decreasing, log, weights)
     training, held_out = _rows(table, validation, columns, weights)
     estimator = _estimator(columns, training[1], loss)
+    unseen = set(held_out[1].tolist()) - set(training[1].tolist())
+    if hasattr(estimator, "class_weight") and unseen:
+        raise ValueError(
+            f"the validation rows have a {target!r} of {min(unseen):g}, which no training row has"
+        )
     estimator.set_params(
         lipschitz=_lipschitz(lipschitz, columns),
         hidden_layer_sizes=counts_of(hidden, "hidden"),
@@ -78,9 +84,9 @@ def train(
         verbose=True,
     )
     X, y, weight = training
-    checkpoints = out / "checkpoints"
+    checkpoints = out / ".isotone-checkpoints"
     if not resume:
-        shutil.rmtree(checkpoints, ignore_errors=True)
+        remove_checkpoints(checkpoints)
     estimator.keep_checkpoints(checkpoints).fit(X, y, sample_weight=weight)
     provenance = {"table": table, "target": target, "rows": len(X), "seed": seed}
     certificate = isotone.certify(
@@ -92,7 +98,7 @@ def train(
     )
     metrics = _metrics(certificate.frozen, *held_out)
     _write(certificate, estimator.history_, metrics, out)
-    shutil.rmtree(checkpoints)
+    remove_checkpoints(checkpoints)
     _report(certificate, metrics, out)
     raise typer.Exit(0 if certificate.holds else 1)
 
@@ -105,6 +111,8 @@ def _rows(table: str, validation: str, columns: Columns, weights: str | None) ->
     from isotone.rows import split
 
     rows = _read(table, columns, weights)
+    if validation == table:
+        raise ValueError("`--validation` is the table itself; give other rows, or a fraction")
     try:
         fraction = float(validation)
     except ValueError:
@@ -137,6 +145,8 @@ def _estimator(columns: Columns, y: Floats, loss: str | None) -> CertifiedEstima
     if name not in (*_CLASSIFICATION, *_REGRESSION):
         choices = ", ".join([*_CLASSIFICATION, *_REGRESSION])
         raise ValueError(f"`--loss {loss}` is unknown; choose from {choices}")
+    if colon and name != "quantile":
+        raise ValueError(f"`--loss {loss}` has a parameter, but only quantile:0.9 takes one here")
     if name in _CLASSIFICATION and not binary:
         raise ValueError(
             f"`--loss {name}` needs a target of 0 and 1 but {columns.target!r} holds "
@@ -149,8 +159,8 @@ def _estimator(columns: Columns, y: Floats, loss: str | None) -> CertifiedEstima
     }
     if name in _CLASSIFICATION:
         return MonotonicClassifier(**options | {"loss": _CLASSIFICATION[name]})
-    if colon and name == "quantile":
-        options["quantile"] = numbers_of(parameter, "loss quantile:")[0]
+    if colon:
+        options["quantile"] = one_number(parameter, "loss quantile:")
     return MonotonicRegressor(**options | {"loss": _REGRESSION[name]})
 
 
@@ -164,16 +174,28 @@ def _lipschitz(text: str, columns: Columns) -> Any:
         named = {name.strip(): float(value) for name, _, value in pairs}
     except ValueError as error:
         raise ValueError(f"`--lipschitz {text}` must be 2, or a=2,b=0.5, or auto") from error
+    unknown = [name for name in named if name not in columns.features]
+    if unknown or len(named) < len(pairs):
+        name = unknown[0] if unknown else "a feature twice"
+        raise ValueError(f"`--lipschitz {text}` names {name}; give every feature once")
     missing = [name for name in columns.features if name not in named]
     if missing:
         raise ValueError(f"`--lipschitz {text}` lacks {missing[0]!r}; give λ for every feature")
     return [named[name] for name in columns.features]
 
 
+def remove_checkpoints(directory: Path) -> None:
+    """Remove what earlier runs left there, and nothing else."""
+    for name in ("scan", "members"):
+        (directory / name).unlink(missing_ok=True)
+    if directory.is_dir() and not any(directory.iterdir()):
+        directory.rmdir()
+
+
 def _group_size(text: str) -> Any:
     if text in ("full", "auto"):
         return None if text == "full" else "auto"
-    return counts_of(text, "group-size")[0]
+    return int(one_number(text, "group-size"))
 
 
 def _metrics(
@@ -184,18 +206,21 @@ def _metrics(
 
     score = frozen.score(X)
     weights = {"sample_weight": weight}
-    if frozen.outputs == "values":
-        found = {
-            "R2": metrics.r2_score(y, score, **weights),
-            "RMSE": metrics.root_mean_squared_error(y, score, **weights),
-        }
-    else:
-        found = {
-            "AUC": metrics.roc_auc_score(y, score, **weights),
-            "accuracy": metrics.accuracy_score(y, score >= 0, **weights),
-            "log loss": metrics.log_loss(y, frozen.probability(X), labels=[0, 1], **weights),
-        }
-    return {"validation rows": float(len(y))} | {k: float(v) for k, v in found.items()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about metrics that these rows do not define: left out
+        if frozen.outputs == "values":
+            found = {
+                "R2": metrics.r2_score(y, score, **weights),
+                "RMSE": metrics.root_mean_squared_error(y, score, **weights),
+            }
+        else:
+            found = {
+                "AUC": metrics.roc_auc_score(y, score, **weights),
+                "accuracy": metrics.accuracy_score(y, score >= 0, **weights),
+                "log loss": metrics.log_loss(y, frozen.probability(X), labels=[0, 1], **weights),
+            }
+    defined = {name: float(value) for name, value in found.items() if math.isfinite(value)}
+    return {"validation rows": float(len(y))} | defined
 
 
 def _write(
