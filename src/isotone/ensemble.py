@@ -33,8 +33,8 @@ from isotone.layers import GroupSort, LipschitzLinear
 from isotone.learners import Backend, Orders, bounded_layers, make_learner, sort_size
 from isotone.losses import Loss
 from isotone.network import LipschitzNetwork
-from isotone.rows import Rows
-from isotone.training import History, Recipe, check_rows, fit
+from isotone.rows import Rows, check_rows
+from isotone.training import History, Recipe, fit
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from isotone.frozen import Metric
-from isotone.losses import Loss
+from isotone.losses import Loss, check_targets
+from isotone.network import LipschitzNetwork
 
 Mask = NDArray[np.bool_]
 
@@ -68,6 +69,15 @@ class Rows:
         if not bool(torch.isfinite(target).all()):
             raise ValueError("`y` holds NaN or infinity; drop or fill such rows")
         return cls(torch.as_tensor(table), target, _weights(sample_weight, len(table)))
+
+
+def check_rows(rows: Rows, network: LipschitzNetwork, loss: Loss) -> None:
+    """Raise `ValueError` unless rows fit a network and a loss."""
+    if rows.x.shape[1] != network.n_features:
+        raise ValueError(
+            f"`x` has {rows.x.shape[1]} columns; the network takes {network.n_features} features"
+        )
+    check_targets(loss, rows.target, network.n_outputs)
 
 
 def order_of_rows(n: int, seed: int, epoch: int) -> Tensor:

@@ -24,9 +24,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
 from isotone.atomic import replacing
-from isotone.losses import Loss, check_targets, mean
+from isotone.losses import Loss, mean
 from isotone.network import LipschitzNetwork
-from isotone.rows import Rows, order_of_rows
+from isotone.rows import Rows, check_rows, order_of_rows
 
 Tensors = dict[str, Tensor]
 Schedule = Literal["cosine", "exponential", "constant"]
@@ -308,15 +308,6 @@ def train(
         identity=f"{network} {loss}",
         progress=progress,
     )
-
-
-def check_rows(rows: Rows, network: LipschitzNetwork, loss: Loss) -> None:
-    """Raise `ValueError` unless rows fit a network and a loss."""
-    if rows.x.shape[1] != network.n_features:
-        raise ValueError(
-            f"`x` has {rows.x.shape[1]} columns; the network takes {network.n_features} features"
-        )
-    check_targets(loss, rows.target, network.n_outputs)
 
 
 def _one_epoch(
