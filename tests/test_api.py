@@ -124,6 +124,28 @@ def test_a_training_name_without_torch_says_what_to_install(name: str, needs: st
     assert f"needs {needs}, which is not installed; run: pip install 'isotone[train]'" in output
 
 
+@pytest.mark.parametrize("command", ["train", "sweep"])
+def test_a_training_command_without_torch_says_what_to_install(
+    command: str, tmp_path: Path
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text("a,y\n0,0\n1,1\n2,0\n3,1\n")
+    output = run_without_torch(
+        f"""
+        import sys
+        from isotone import cli
+        sys.stderr = sys.stdout
+        cli.errors.file = sys.stdout
+        try:
+            cli.main([{command!r}, {str(table)!r}, "--target", "y", "--out", {str(tmp_path)!r}])
+        except SystemExit as exit:
+            print(exit.code)
+        """
+    )
+    assert "pip install 'isotone[train]'" in output
+    assert output.split()[-1] == "2"
+
+
 def test_the_version_is_the_same_everywhere() -> None:
     root = PACKAGE.parent.parent
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]

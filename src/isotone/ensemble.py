@@ -95,8 +95,7 @@ class Ensemble:
             raise ValueError(f"`orders={orders!r}` is unknown; choose from {get_args(Orders)}")
         rows = Rows.of(x, y, loss, sample_weight=sample_weight)
         held_out = None if validation is None else Rows.of(*validation, loss)
-        for part in (rows, *([] if held_out is None else [held_out])):
-            check_rows(part, self.networks[0], loss)
+        check_rows(self.networks[0], loss, rows, held_out)
         learner = make_learner(backend, self.networks, loss, recipe, orders, threads)
         self.history = fit(
             learner,

@@ -71,13 +71,17 @@ class Rows:
         return cls(torch.as_tensor(table), target, _weights(sample_weight, len(table)))
 
 
-def check_rows(rows: Rows, network: LipschitzNetwork, loss: Loss) -> None:
-    """Raise `ValueError` unless rows fit a network and a loss."""
-    if rows.x.shape[1] != network.n_features:
-        raise ValueError(
-            f"`x` has {rows.x.shape[1]} columns; the network takes {network.n_features} features"
-        )
-    check_targets(loss, rows.target, network.n_outputs)
+def check_rows(network: LipschitzNetwork, loss: Loss, *parts: Rows | None) -> None:
+    """Raise `ValueError` unless all rows fit a network and a loss."""
+    for rows in parts:
+        if rows is None:
+            continue
+        if rows.x.shape[1] != network.n_features:
+            raise ValueError(
+                f"`x` has {rows.x.shape[1]} columns; the network takes {network.n_features} "
+                "features"
+            )
+        check_targets(loss, rows.target, network.n_outputs)
 
 
 def order_of_rows(n: int, seed: int, epoch: int) -> Tensor:

@@ -297,8 +297,7 @@ def train(
     recipe, metric = recipe or Recipe(), network.metric
     rows = Rows.of(x, y, loss, sample_weight=sample_weight, metric=metric)
     held_out = None if validation is None else Rows.of(*validation, loss, metric=metric)
-    for part in (rows, *([] if held_out is None else [held_out])):
-        check_rows(part, network, loss)
+    check_rows(network, loss, rows, held_out)
     return fit(
         NetworkLearner(network, loss, recipe),
         rows,

@@ -54,6 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _message(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError) and error.name in ("torch", "sklearn", "scipy"):
+        return (
+            f"this command trains networks and needs {error.name}, which is not installed; run: "
+            "pip install 'isotone[train]'"
+        )
     if isinstance(error, OSError) and error.filename is not None:
         return f"{str(error.filename)!r}: {error.strerror}; check the path"
     return str(error)
