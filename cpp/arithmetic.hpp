@@ -7,11 +7,6 @@
 
 namespace isotone::ISOTONE_ISA {
 
-template <class V>
-inline V broadcast(Element<V> x) {
-    return x - V{};  // x + 0 would turn -0 into 0, and so is not for free
-}
-
 #if defined(__AVX512F__)
 inline __m512 multiply_add(__m512 a, __m512 b, __m512 c) { return _mm512_fmadd_ps(a, b, c); }
 inline __m512d multiply_add(__m512d a, __m512d b, __m512d c) { return _mm512_fmadd_pd(a, b, c); }

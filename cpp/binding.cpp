@@ -1,5 +1,6 @@
 // The Python module `isotone._engine`: checks arguments, picks the instruction set, releases the
-// interpreter lock and calls the kernels. What trains is bound in trainer_binding.cpp.
+// interpreter lock and calls the kernels. What scores and trains is bound in
+// scorer_binding.cpp and trainer_binding.cpp.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -177,5 +178,6 @@ NB_MODULE(_engine, m) {
           "The comparators (low, high) of the network that sorts n values, in order.");
     m.def("instruction_sets", instruction_sets,
           "The instruction sets that this machine runs, slowest first.");
+    bind_scorer(m);
     bind_trainer(m);
 }

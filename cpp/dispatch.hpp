@@ -21,6 +21,7 @@ const Kernels& choose_kernels(const std::string& isa);
 // The network that sorts n values, at most `max_group_size`; made on first use and kept.
 Network find_network(int n);
 
+void bind_scorer(nanobind::module_& m);
 void bind_trainer(nanobind::module_& m);
 
 }  // namespace isotone

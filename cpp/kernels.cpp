@@ -1,5 +1,5 @@
 // Sorts rows in memory. Compiled once per instruction set, in its own namespace; no functions of
-// the standard library here, for the reason given in sorting.hpp.
+// the standard library here, for the reason given in isotone.hpp.
 #include "kernels.hpp"
 
 #include <new>
@@ -132,7 +132,7 @@ void sort(const SortTask<T>& task) {
 
 }  // namespace
 
-const Kernels kernels = {ISOTONE_NAME_OF(ISOTONE_ISA), sort<float>, sort<double>, &trainer_float,
-                         &trainer_double};
+const Kernels kernels = {ISOTONE_NAME_OF(ISOTONE_ISA), sort<float>, sort<double>, &scorer_float,
+                         &scorer_double, &trainer_float, &trainer_double};
 
 }  // namespace isotone::ISOTONE_ISA

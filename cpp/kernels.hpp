@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "scorer.hpp"
 #include "sorting.hpp"
 #include "trainer.hpp"
 
@@ -24,6 +25,8 @@ struct Kernels {
     const char* isa;
     void (*sort_float)(const SortTask<float>&);
     void (*sort_double)(const SortTask<double>&);
+    const ScorerKernels<float>* scorer_float;
+    const ScorerKernels<double>* scorer_double;
     const TrainerKernels<float>* trainer_float;
     const TrainerKernels<double>* trainer_double;
 };

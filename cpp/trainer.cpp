@@ -1,5 +1,5 @@
 // Trains one member of a stack of small dense networks. Compiled once per instruction set, in its
-// own namespace; no functions of the standard library here, for the reason given in sorting.hpp.
+// own namespace; no functions of the standard library here, for the reason given in isotone.hpp.
 //
 // Events pass in tiles: forward, loss and backward while everything is in the cache. After a few
 // tiles their contributions are added to partial sums of the weights' gradients; once per batch

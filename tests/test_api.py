@@ -18,7 +18,8 @@ PACKAGE = Path(isotone.__file__).parent
 
 # A module imports only from modules to its left.
 NUMPY_HALF = [
-    *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps", "frozen"),
+    *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps"),
+    *("engine", "frozen", "reference"),
     *("bounds", "robustness", "certificate", "rootfile", "table", "dataset", "fused"),
 ]
 TORCH_HALF = [

@@ -152,7 +152,7 @@ def test_nan_and_infinity_are_refused(path: Path, value: float) -> None:
         ("precision", "float16", "`precision='float16'` is unknown"),
         ("grid", 0.3, "must be a power of two"),
         ("grid", 2.0**-60, "at most"),
-        ("clip", 0, "must be positive"),
+        ("clip", 0, "must be between"),
         ("steps", [{"kind": "pickle"}], "kind 'pickle' is unknown"),
         ("steps", [], "no step uses the array"),
         ("steps", [{"kind": "sort", "group_size": 1}] * 2000, "no model is like that"),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isotone.certificate import Certificate, certify
+    from isotone.engine import Engine
     from isotone.ensemble import Ensemble
     from isotone.estimators import MonotonicClassifier, MonotonicRegressor
     from isotone.freezing import freeze
@@ -34,6 +35,7 @@ _HOME = {
     "Log": "scaling",
     "FrozenNetwork": "frozen",
     "load": "frozen",
+    "Engine": "engine",
     "Certificate": "certificate",
     "certify": "certificate",
     "LipschitzLinear": "layers",
@@ -58,6 +60,7 @@ __all__ = [  # noqa: RUF022 (in the order of the table)
     "Log",
     "FrozenNetwork",
     "load",
+    "Engine",
     "Certificate",
     "certify",
     "LipschitzLinear",

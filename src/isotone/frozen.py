@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone import modelfile
 from isotone.elementary import Floats, Reals, monotone_exp, snap_grid
+from isotone.engine import Engine, has_names, named_columns
 from isotone.modelfile import Arrays
 from isotone.scaling import Scaling, finite_table, numbers
 from isotone.steps import (
@@ -25,9 +27,7 @@ from isotone.steps import (
     Pointwise,
     Sort,
     Step,
-    accumulate,
     read_only,
-    widest,
     width_after,
 )
 
@@ -35,9 +35,8 @@ Precision = Literal["float64", "float32"]
 Outputs = Literal["values", "logits"]
 Metric = Literal["1", "2", "inf"]
 
-_LARGEST_CLIP = 2.0**64
+_SMALLEST_CLIP, _LARGEST_CLIP = 2.0**-64, 2.0**64
 _DEEPEST_BLEND = 16
-_BLOCK_NUMBERS = 2**17  # units times events in one block: fits the second-level cache
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -151,8 +150,10 @@ class FrozenNetwork:
             number = np.asarray(getattr(self, name))
             if not np.array_equal(number, number.astype(self.precision)):
                 raise ValueError(f"`{name}` holds numbers that {self.precision} cannot hold")
-        if not 0 < self.clip <= _LARGEST_CLIP:
-            raise ValueError(f"`clip={self.clip}` must be positive and at most {_LARGEST_CLIP:g}")
+        if not _SMALLEST_CLIP <= self.clip <= _LARGEST_CLIP:
+            raise ValueError(
+                f"`clip={self.clip}` must be between {_SMALLEST_CLIP:g} and {_LARGEST_CLIP:g}"
+            )
         if self.grid is not None and not _fits(self.grid, self.clip):
             raise ValueError(
                 f"`clip={self.clip}` and `grid={self.grid}` do not fit: the grid must be a power "
@@ -212,13 +213,11 @@ class FrozenNetwork:
         -------
         (n_rows,) for one output, otherwise (n_rows, n_outputs)
         """
-        table = self.table(X)
-        scores = np.empty((len(table), self.n_outputs), self.precision)
-        n_rows = max(16, _BLOCK_NUMBERS // max(self.n_features, widest(self.steps)))
-        for start in range(0, len(table), n_rows):
-            block = slice(start, start + n_rows)
-            scores[block] = self._forward(np.ascontiguousarray(self.snap(table[block]).T)).T
-        return scores[:, 0] if self.n_outputs == 1 else scores
+        return self._engine(X)
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return Engine(self)
 
     def probability(self, X: Any) -> Floats:
         """Probability of the second class for one logit (n_rows,), of every class for several."""
@@ -259,17 +258,11 @@ class FrozenNetwork:
             ) from error
         modelfile.write(path, content, self._arrays())
 
-    def _forward(self, u: Reals) -> Reals:
-        h = u
-        for step in self.steps:
-            h = step(h)
-        return accumulate(h.copy(), self.residual.astype(self.precision), u)
-
     def table(self, X: Any) -> Floats:
         """`X` as a checked array (n_rows, n_features)."""
-        names = getattr(X, "column_names", getattr(X, "columns", None))
-        if names is not None:
-            X = np.column_stack([_column(X, list(names), name) for name in self.features])
+        if has_names(X):
+            parts = [np.column_stack(columns) for columns in named_columns(X, self.features)]
+            X = np.concatenate(parts) if parts else np.empty((0, self.n_features))
         return finite_table(X, self.features)
 
     def _definition(self) -> dict[str, Any]:
@@ -371,15 +364,6 @@ def _assemble(described: list[dict[str, Any]], arrays: Arrays, prefix: str) -> t
             case other:
                 raise ValueError(f"a step of kind {other!r} is unknown")
     return tuple(steps)
-
-
-def _column(table: Any, names: list[str], name: str) -> Floats:
-    """One column of a data frame or Arrow table."""
-    if names.count(name) != 1:
-        raise ValueError(
-            f"the table has {names.count(name)} columns {name!r}; it needs one of each feature"
-        )
-    return np.asarray(table[name], dtype=np.float64)
 
 
 def _fits(grid: float, clip: float) -> bool:

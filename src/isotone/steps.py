@@ -1,6 +1,7 @@
 """The steps of a frozen network: dense, sort, pointwise, blend, as NumPy on read-only arrays.
 
-A batch is held with one row per unit and one column per event. Every number is computed by the
+They describe what `cpp/isotone.hpp` computes, and calling them computes the same bits, slowly. A
+batch is held with one row per unit and one column per event. Every number is computed by the
 same sequence of elementwise operations whatever the batch, so the score of an event never depends
 on its neighbors; a matrix product of a library would not give that.
 """
@@ -189,12 +190,6 @@ def accumulate(result: Reals, weight: Reals, h: Reals) -> Reals:
         np.multiply(weight[:, k, None], h[k], out=product)
         result += product
     return result
-
-
-def widest(steps: tuple[Step, ...]) -> int:
-    """Largest number of units that any step has, those inside blends included."""
-    widths = [len(step.bias) for step in steps if isinstance(step, Dense)]
-    return max([1, *widths, *(widest(step.steps) for step in steps if isinstance(step, Blend))])
 
 
 def width_after(steps: tuple[Step, ...], n_in: int) -> int:

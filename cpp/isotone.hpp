@@ -1,0 +1,646 @@
+// isotone.hpp: the whole runtime of a frozen isotone network, in one file without dependencies.
+//
+// A network is a `Model`: plain numbers, made by the library or by an exported header. `score`
+// computes, for every event, f_j = g_j(u) + sum_i r_ji u_i, where u is the event scaled, clamped and
+// rounded to a grid. Events lie across the lanes of vectors, a few vectors make a tile, and a tile
+// goes through all steps while it is in the first-level cache. Nothing is allocated.
+//
+// In double precision the score of an event is the same to the last bit whatever its neighbors, the
+// size of the batch, the instruction set and the compiler's options: every sum runs from the bias on,
+// input after input, and no multiplication is fused with an addition. In single precision it depends
+// on nothing but the event and on whether the processor has fused multiply-add, which is used.
+//
+// An event with a NaN or an infinite feature gets the score `fill`.
+//
+// C++17; GCC 12 or Clang 14, or newer. Compile with -O3 and the best -march that you have.
+#pragma once
+
+#if defined(__FAST_MATH__)
+#error "isotone.hpp needs IEEE arithmetic: compile without -ffast-math"
+#endif
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+// Code is compiled once per instruction set into a namespace of this name. Names must differ between
+// those copies: the linker would keep one of them, and an old machine could be left with AVX-512 code.
+#if !defined(ISOTONE_ISA)
+#define ISOTONE_ISA native
+#endif
+
+// For functions and lambdas that must melt into their caller, which keeps its arrays in registers.
+#define ISOTONE_INLINE __attribute__((always_inline)) inline
+#define ISOTONE_LAMBDA __attribute__((always_inline))
+
+namespace isotone {
+
+// ---- models -------------------------------------------------------------------------------
+
+constexpr int max_group_size = 1024;
+constexpr int max_unrolled_size = 32;
+
+// Puts the smaller of wires `low` < `high` on `low`.
+struct Comparator {
+    std::uint16_t low, high;
+};
+
+// Without member functions, which would be shared between instruction sets.
+struct Network {
+    const Comparator* first;
+    const Comparator* last;
+};
+
+// x = (v - center) * factor, where v is the raw number X or log(max(X + offset, floor)).
+struct Feature {
+    bool log;
+    double offset, floor, center, factor;
+};
+
+enum class Kind : int { dense, sort, pointwise, save, merge };
+enum class Activation : int { relu, leaky_relu, abs, hardtanh, tanh, sigmoid, softplus };
+
+// dense: W h + b.  sort: groups in ascending order.  pointwise: an activation of every unit.
+// save: keep the units.  merge: keep * (the units saved last) + add * h.
+template <class T>
+struct Step {
+    Kind kind;
+    int n_in, n_out;
+    const T* weight;  // dense: [n_in][n_out]
+    const T* bias;
+    int group_size;  // sort
+    Network network;
+    Activation activation;  // pointwise
+    double slope;
+    T keep, add;  // merge
+};
+
+template <class T>
+struct Model {
+    int n_features, n_outputs, n_steps;
+    int width;  // the most units of any step, inputs included
+    int depth;  // the most units saved at a time
+    const Feature* features;
+    const Step<T>* steps;
+    const T* residual;  // [n_features][n_outputs]
+    double clip, grid;  // no rounding if `grid` is 0
+};
+
+// One feature of a batch: event e is at `data` + e * `stride` bytes, float if `single`.
+struct Column {
+    const void* data;
+    std::ptrdiff_t stride;
+    bool single;
+};
+
+namespace ISOTONE_ISA {
+
+// ---- sorting networks ---------------------------------------------------------------------
+
+// Batcher's odd-even merge sort for any n: Knuth, The Art of Computer Programming, vol. 3,
+// Algorithm 5.2.2M. Calls emit(low, high) for one comparator after the other.
+template <class Emit>
+constexpr void merge_exchange(int n, Emit emit) {
+    int top = 1;
+    while (2 * top < n) top *= 2;
+    for (int p = top; p > 0; p /= 2) {
+        int q = top, r = 0, d = p;
+        while (true) {
+            for (int i = 0; i + d < n; ++i)
+                if ((i & p) == r) emit(i, i + d);
+            if (q == p) break;
+            d = q - p;
+            q /= 2;
+            r = p;
+        }
+    }
+}
+
+constexpr int count_comparators(int n) {
+    int count = 0;
+    merge_exchange(n, [&](int, int) { ++count; });
+    return count;
+}
+
+template <int n>
+struct StaticNetwork {
+    static constexpr int size = count_comparators(n);
+    Comparator pairs[size] = {};
+
+    constexpr StaticNetwork() {
+        int k = 0;
+        merge_exchange(n, [&](int low, int high) {
+            pairs[k].low = static_cast<std::uint16_t>(low);
+            pairs[k].high = static_cast<std::uint16_t>(high);
+            ++k;
+        });
+    }
+};
+
+template <int n>
+constexpr StaticNetwork<n> static_network;
+
+// ---- vectors ------------------------------------------------------------------------------
+
+#if defined(__AVX512F__)
+constexpr int vector_bytes = 64, n_accumulators = 20;
+#elif defined(__AVX2__)
+constexpr int vector_bytes = 32, n_accumulators = 10;
+#else
+constexpr int vector_bytes = 16, n_accumulators = 10;
+#endif
+
+template <class T, int bytes = vector_bytes>
+struct MakeVector {
+    typedef T type __attribute__((vector_size(bytes)));
+};
+
+template <class T, int size = vector_bytes / sizeof(T)>
+using Vector = typename MakeVector<T, size * sizeof(T)>::type;
+
+template <class V>
+using Element = std::decay_t<decltype(V{}[0])>;
+
+template <class V>
+constexpr int n_lanes = sizeof(V) / sizeof(Element<V>);
+
+// The outcome of comparing lanes: integers as wide as the lanes, which also serve as origins.
+template <class V>
+using Mask = decltype(V{} < V{});
+
+template <class M>
+inline bool all(M mask) {
+    std::int64_t parts[sizeof(M) / 8], every = -1;
+    __builtin_memcpy(parts, &mask, sizeof(M));
+    for (std::int64_t part : parts) every &= part;
+    return every == -1;
+}
+
+template <class V>
+ISOTONE_INLINE V load(const void* p) {
+    V v;
+    __builtin_memcpy(&v, p, sizeof(V));
+    return v;
+}
+
+template <class V>
+ISOTONE_INLINE void store(void* p, V v) {
+    __builtin_memcpy(p, &v, sizeof(V));
+}
+
+template <class V>
+ISOTONE_INLINE V broadcast(Element<V> x) {
+    return x - V{};  // x + 0 would turn -0 into 0, and so is not for free
+}
+
+// One instruction each. GCC finds them behind `a < b ? a : b` too, but ponders for a minute.
+#if defined(__AVX512F__)  // masked, as GCC 12 warns without reason about the plain ones
+inline __m512 minimum(__m512 a, __m512 b) { return _mm512_maskz_min_ps(-1, a, b); }
+inline __m512 maximum(__m512 a, __m512 b) { return _mm512_maskz_max_ps(-1, a, b); }
+inline __m512d minimum(__m512d a, __m512d b) { return _mm512_maskz_min_pd(-1, a, b); }
+inline __m512d maximum(__m512d a, __m512d b) { return _mm512_maskz_max_pd(-1, a, b); }
+#elif defined(__AVX2__)
+inline __m256 minimum(__m256 a, __m256 b) { return _mm256_min_ps(a, b); }
+inline __m256 maximum(__m256 a, __m256 b) { return _mm256_max_ps(a, b); }
+inline __m256d minimum(__m256d a, __m256d b) { return _mm256_min_pd(a, b); }
+inline __m256d maximum(__m256d a, __m256d b) { return _mm256_max_pd(a, b); }
+#elif defined(__SSE2__)
+inline __m128 minimum(__m128 a, __m128 b) { return _mm_min_ps(a, b); }
+inline __m128 maximum(__m128 a, __m128 b) { return _mm_max_ps(a, b); }
+inline __m128d minimum(__m128d a, __m128d b) { return _mm_min_pd(a, b); }
+inline __m128d maximum(__m128d a, __m128d b) { return _mm_max_pd(a, b); }
+#else
+template <class V>
+inline V minimum(V a, V b) {
+    return a < b ? a : b;
+}
+template <class V>
+inline V maximum(V a, V b) {
+    return b < a ? a : b;
+}
+#endif
+
+// ---- arithmetic ---------------------------------------------------------------------------
+
+// The rounded product of vectors: hides it from compilers that would fuse it with an addition, as
+// GCC does by default wherever the processor can.
+template <class V>
+ISOTONE_INLINE V times(V a, V b) {
+    V product = a * b;
+#if defined(__AVX512F__)
+    asm("" : "+v"(product));
+#elif defined(__SSE2__)
+    asm("" : "+x"(product));
+#elif defined(__aarch64__)
+    asm("" : "+w"(product));
+#else
+    asm("" : "+m"(product));
+#endif
+    return product;
+}
+
+// sum + a * b, rounded twice in double precision.
+ISOTONE_INLINE Vector<double> accumulate(Vector<double> sum, Vector<double> a, Vector<double> b) {
+    return times(a, b) + sum;
+}
+
+ISOTONE_INLINE Vector<float> accumulate(Vector<float> sum, Vector<float> a, Vector<float> b) {
+#if defined(__AVX512F__)
+    return _mm512_fmadd_ps(a, b, sum);
+#elif defined(__FMA__)
+    return _mm256_fmadd_ps(a, b, sum);
+#else
+    return times(a, b) + sum;
+#endif
+}
+
+using Doubles = Vector<double>;
+using Bits = Mask<Doubles>;
+
+constexpr double ln2 = 0.6931471805599453;
+constexpr double ln2_high = 0x1.62e42feep-1, ln2_low = 0x1.a39ef35793c76p-33;
+constexpr double sqrt_half = 0x1.6a09e667f3bcdp-1;
+constexpr double two52 = 4503599627370496.0;
+constexpr std::int64_t sign_bit = std::numeric_limits<std::int64_t>::min();
+
+// To the nearest integer, ties to even, for numbers of at most 2^52.
+ISOTONE_INLINE Doubles round_even(Doubles x) {
+    const Bits sign = reinterpret_cast<Bits>(x) & sign_bit;
+    const Doubles size = reinterpret_cast<Doubles>(reinterpret_cast<Bits>(x) ^ sign);
+    const Doubles rounded = (size + two52) - two52;
+    return reinterpret_cast<Doubles>(reinterpret_cast<Bits>(rounded) | sign);
+}
+
+// Sum of coefficient(k) x^k, k below `size`.
+template <int size, class Coefficient>
+ISOTONE_INLINE Doubles horner(Coefficient coefficient, Doubles x) {
+    Doubles sum = broadcast<Doubles>(coefficient(size - 1));
+    for (int k = size - 2; k >= 0; --k) sum = times(sum, x) + coefficient(k);
+    return sum;
+}
+
+constexpr double odd_reciprocal(int k) { return 2.0 / (2 * k + 1); }
+
+constexpr double factorial_reciprocal(int k) {
+    double factorial = 1.0;
+    for (int i = 2; i <= k; ++i) factorial *= i;
+    return 1.0 / factorial;
+}
+
+// Natural logarithm of positive numbers, rounded to 24 bits first: monotone as computed. With
+// x = m 2^k, m in [sqrt(1/2), sqrt(2)) and s = (m-1)/(m+1): k log 2 + 2 (s + s^3/3 + s^5/5 + ...)
+inline Doubles logarithm(Doubles x) {
+    const auto is_tiny = x < 0x1p-1022;
+    const Doubles normal = is_tiny ? x * 0x1p54 : x;
+    const Bits bits = reinterpret_cast<Bits>(minimum(normal, broadcast<Doubles>(0x1p1023)));
+    // the biased exponent as a number: its bits under those of 2^52
+    const Bits biased = ((bits >> 52) & 0x7ff) | 0x4330000000000000;
+    Doubles k = reinterpret_cast<Doubles>(biased) - (two52 + 1022.0);
+    k = is_tiny ? k - 54.0 : k;
+    const Bits half = (bits & 0x000fffffffffffff) | 0x3fe0000000000000;
+    Doubles m = round_even(reinterpret_cast<Doubles>(half) * 0x1p24) * 0x1p-24;
+    const auto is_small = m < sqrt_half;  // m is at most 1: no carry is needed
+    m = is_small ? 2.0 * m : m;
+    k = is_small ? k - 1.0 : k;
+    const Doubles s = (m - 1.0) / (m + 1.0);
+    const Doubles series = horner<12>(odd_reciprocal, s * s);
+    return times(k, broadcast<Doubles>(ln2_high)) +
+           (times(s, series) + times(k, broadcast<Doubles>(ln2_low)));
+}
+
+// Exponential of numbers clamped to +-700: with x = k log 2 + r, 2^k times the series of e^r.
+inline Doubles exponential(Doubles x) {
+    x = minimum(maximum(x, broadcast<Doubles>(-700.0)), broadcast<Doubles>(700.0));
+    const Doubles k = round_even(x / ln2);
+    const Doubles r = (x - times(k, broadcast<Doubles>(ln2_high))) -
+                      times(k, broadcast<Doubles>(ln2_low));
+    // 2^k: the biased exponent k + 1023 appears in the low bits of 2^52 + k + 1023
+    const Bits power = reinterpret_cast<Bits>(k + (two52 + 1023.0)) << 52;
+    return horner<14>(factorial_reciprocal, r) * reinterpret_cast<Doubles>(power);
+}
+
+// ---- sort ---------------------------------------------------------------------------------
+
+// Right for values other than NaN; of two zeros with different signs one may be taken twice.
+template <class V>
+ISOTONE_INLINE void exchange(V& a, V& b) {
+    const V low = minimum(a, b);
+    b = maximum(a, b);
+    a = low;
+}
+
+template <int n, class Exchange, std::size_t... k>
+ISOTONE_INLINE void run_unrolled(Exchange exchange_wires, std::index_sequence<k...>) {
+    (exchange_wires(static_network<n>.pairs[k].low, static_network<n>.pairs[k].high), ...);
+}
+
+// The copies in a local array let the compiler keep the wires in registers.
+template <int n, class V>
+ISOTONE_INLINE void sort_unrolled(V* v, int stride) {
+    V w[n];
+    for (int j = 0; j < n; ++j) w[j] = v[j * stride];
+    run_unrolled<n>([&](int i, int j) ISOTONE_LAMBDA { exchange(w[i], w[j]); },
+                    std::make_index_sequence<count_comparators(n)>());
+    for (int j = 0; j < n; ++j) v[j * stride] = w[j];
+}
+
+// Unit j of vector v is h[j * tile + v].
+template <int n, class V>
+void sort_groups(V* h, int n_units, int tile) {
+    for (int j = 0; j < n_units; j += n)
+        for (int v = 0; v < tile; ++v) sort_unrolled<n>(h + j * tile + v, tile);
+}
+
+template <class V>
+void sort_groups(V* h, int n_units, int tile, int n, Network network) {
+    for (V* group = h; group != h + n_units * tile; group += n * tile)
+        for (auto c = network.first; c != network.last; ++c)
+            for (int v = 0; v < tile; ++v)
+                exchange(group[c->low * tile + v], group[c->high * tile + v]);
+}
+
+// The group sizes for which unrolled code is compiled; others are sorted by walking the network.
+template <int... sizes>
+struct Unrolled {};
+
+template <int... sizes, class V>
+ISOTONE_INLINE void sort(Unrolled<sizes...>, V* h, int n_units, int tile, int n, Network network) {
+    const bool done = ((n == sizes ? (sort_groups<sizes>(h, n_units, tile), true) : false) || ...);
+    if (!done) sort_groups(h, n_units, tile, n, network);
+}
+
+// ---- dense --------------------------------------------------------------------------------
+
+// `outs` units from `first` on, of `vectors` vectors: out = start + W h, input after input. With `add`
+// the sum starts from what is in `out`, otherwise from the bias. `weight` and `out` point to the first.
+template <int outs, int vectors, bool add, class V>
+ISOTONE_INLINE void dense_block(const Element<V>* weight, const Element<V>* bias, int n_in, int n_out,
+                                int first, const V* h, V* out, int tile) {
+    V sum[outs][vectors];
+    for (int j = 0; j < outs; ++j)
+        for (int v = 0; v < vectors; ++v) {
+            if constexpr (add)
+                sum[j][v] = out[j * tile + v];
+            else
+                sum[j][v] = broadcast<V>(bias[first + j]);
+        }
+#pragma GCC unroll 1
+    for (int k = 0; k < n_in; ++k) {
+        V x[vectors];
+        for (int v = 0; v < vectors; ++v) x[v] = h[v];
+        for (int j = 0; j < outs; ++j) {
+            const V w = broadcast<V>(weight[j]);
+            for (int v = 0; v < vectors; ++v) sum[j][v] = accumulate(sum[j][v], w, x[v]);
+        }
+        weight += n_out;
+        h += tile;
+    }
+    for (int j = 0; j < outs; ++j)
+        for (int v = 0; v < vectors; ++v) out[j * tile + v] = sum[j][v];
+}
+
+// All units of `vectors` vectors, as many units at a time as there are registers for.
+template <int outs, int vectors, bool add, class V>
+ISOTONE_INLINE void dense_units(const Element<V>* weight, const Element<V>* bias, int n_in, int n_out,
+                                int j, const V* h, V* out, int tile) {
+    for (; j + outs <= n_out; j += outs)
+        dense_block<outs, vectors, add>(weight + j, bias, n_in, n_out, j, h, out + j * tile, tile);
+    if constexpr (outs > 1)
+        if (j < n_out)
+            dense_units<outs - 1, vectors, add>(weight, bias, n_in, n_out, j, h, out, tile);
+}
+
+template <int vectors, bool add, class V>
+int dense_vectors(const Element<V>* weight, const Element<V>* bias, int n_in, int n_out, const V* h,
+                  V* out, int tile, int v) {
+    for (; v + vectors <= tile; v += vectors)
+        dense_units<n_accumulators / vectors, vectors, add>(weight, bias, n_in, n_out, 0, h + v,
+                                                            out + v, tile);
+    return v;
+}
+
+template <bool add, class V>
+void dense(const Element<V>* weight, const Element<V>* bias, int n_in, int n_out, const V* h, V* out,
+           int tile) {
+    int v = 0;
+    if (n_out == 1) v = dense_vectors<8, add>(weight, bias, n_in, n_out, h, out, tile, v);
+    v = dense_vectors<2, add>(weight, bias, n_in, n_out, h, out, tile, v);
+    dense_vectors<1, add>(weight, bias, n_in, n_out, h, out, tile, v);
+}
+
+// ---- pointwise ----------------------------------------------------------------------------
+
+// Arrays of T are read and written as vectors of doubles.
+template <class T>
+using Part = Vector<T, n_lanes<Doubles>>;
+
+template <class T>
+ISOTONE_INLINE Doubles load_doubles(const T* p) {
+    return __builtin_convertvector(load<Part<T>>(p), Doubles);
+}
+
+template <class T>
+ISOTONE_INLINE void store_doubles(T* p, Doubles x) {
+    store(p, __builtin_convertvector(x, Part<T>));
+}
+
+inline Doubles absolute(Doubles x) {
+    return reinterpret_cast<Doubles>(reinterpret_cast<Bits>(x) & ~sign_bit);
+}
+
+// log(1 + e^h) = max(h, 0) + log(1 + t) with t = e^-|h|, and s = t / (2 + t) is at most 1/3.
+inline Doubles softplus(Doubles h) {
+    const Doubles t = exponential(-absolute(h)), s = t / (2.0 + t);
+    return maximum(h, Doubles{}) + times(s, horner<17>(odd_reciprocal, s * s));
+}
+
+inline Doubles activate(Activation activation, double slope, Doubles h) {
+    const Doubles one = broadcast<Doubles>(1.0);
+    switch (activation) {
+        case Activation::relu: return maximum(h, Doubles{});
+        case Activation::leaky_relu: return h < 0.0 ? h * slope : h;
+        case Activation::abs: return absolute(h);
+        case Activation::hardtanh: return minimum(maximum(h, -one), one);
+        case Activation::tanh: return 1.0 - 2.0 / (1.0 + exponential(2.0 * h));
+        case Activation::sigmoid: return 1.0 / (1.0 + exponential(-h));
+        case Activation::softplus: return softplus(h);
+    }
+    return h;
+}
+
+template <class T>
+void pointwise(const Step<T>& step, T* h, int n) {
+    for (int i = 0; i < n; i += n_lanes<Doubles>)
+        store_doubles(h + i, activate(step.activation, step.slope, load_doubles(h + i)));
+}
+
+template <class V>
+void merge(V keep, V add, const V* saved, V* h, int n) {
+    for (int i = 0; i < n; ++i) h[i] = times(keep, saved[i]) + times(add, h[i]);
+}
+
+// ---- inputs -------------------------------------------------------------------------------
+
+ISOTONE_INLINE double read(const Column& column, std::size_t event) {
+    const char* p = static_cast<const char*>(column.data) + column.stride * event;
+    return column.single ? static_cast<double>(load<float>(p)) : load<double>(p);
+}
+
+template <class T, std::size_t... lane>
+ISOTONE_INLINE Doubles gather(const char* p, std::ptrdiff_t stride, std::index_sequence<lane...>) {
+    return Doubles{static_cast<double>(load<T>(p + lane * stride))...};
+}
+
+template <class T>
+ISOTONE_INLINE Doubles read_full(const Column& column, std::size_t event) {
+    const char* p = static_cast<const char*>(column.data) + column.stride * event;
+    if (column.stride == sizeof(T)) return load_doubles(reinterpret_cast<const T*>(p));
+    return gather<T>(p, column.stride, std::make_index_sequence<n_lanes<Doubles>>());
+}
+
+// A vector of events from `event` on; the last of the batch is repeated beyond its end.
+ISOTONE_INLINE Doubles read_vector(const Column& column, std::size_t event, std::size_t n) {
+    if (event + n_lanes<Doubles> <= n)
+        return column.single ? read_full<float>(column, event) : read_full<double>(column, event);
+    Doubles x = {};
+    for (std::size_t i = 0; i < n_lanes<Doubles>; ++i)
+        x[i] = read(column, event + i < n ? event + i : n - 1);
+    return x;
+}
+
+ISOTONE_INLINE Doubles scale(const Feature& feature, Doubles x) {
+    if (feature.log)
+        x = logarithm(maximum(x + feature.offset, broadcast<Doubles>(feature.floor)));
+    return (x - feature.center) * feature.factor;
+}
+
+// Scaled, clamped and rounded features: u[i] holds as many events as are in a tile. Returns whether
+// all were finite.
+template <class T>
+bool prepare(const Model<T>& model, const Column* columns, std::size_t event, std::size_t n, int size,
+             T* u) {
+    Doubles zero = {};  // x - x is 0 for finite numbers and NaN for others
+    const Doubles clip = broadcast<Doubles>(model.clip);
+    const double cells = model.grid > 0.0 ? 1.0 / model.grid : 0.0;
+    for (int i = 0; i < model.n_features; ++i)
+        for (int e = 0; e < size; e += n_lanes<Doubles>) {
+            const Doubles x = read_vector(columns[i], event + e, n);
+            zero += x - x;
+            Doubles scaled = scale(model.features[i], x);
+            scaled = minimum(maximum(scaled, -clip), clip);
+            if (model.grid > 0.0) scaled = round_even(scaled * cells) * model.grid + 0.0;
+            store_doubles(u + i * size + e, scaled);
+        }
+    return all(zero == 0.0);
+}
+
+// ---- networks -----------------------------------------------------------------------------
+
+// Numbers of T that `score` needs as workspace for tiles of `tile` vectors.
+template <class T>
+constexpr std::size_t workspace_size(const Model<T>& model, int tile) {
+    const std::size_t rows = model.n_features + (2 + model.depth) * model.width;
+    return rows * tile * n_lanes<Vector<T>>;
+}
+
+// Takes the features `u` of a tile through all steps, and returns where their outcome lies: in one of
+// the buffers from `h` on.
+template <class Sizes, class V>
+V* run_steps(const Model<Element<V>>& model, const V* u, V* h, int tile) {
+    const std::size_t buffer = static_cast<std::size_t>(model.width) * tile;
+    V *spare = h + buffer, *saved = spare + buffer;
+    const V* from = u;
+    for (const auto* step = model.steps; step != model.steps + model.n_steps; ++step) {
+        const int n = step->n_in * tile;
+        if (step->kind == Kind::dense) {
+            dense<false>(step->weight, step->bias, step->n_in, step->n_out, from, spare, tile);
+            V* full = spare;
+            spare = h;
+            from = h = full;
+            continue;
+        }
+        if (from == u) __builtin_memcpy(h, u, n * sizeof(V));  // u is kept for the residual
+        from = h;
+        switch (step->kind) {
+            case Kind::sort: sort(Sizes(), h, step->n_in, tile, step->group_size, step->network); break;
+            case Kind::pointwise: pointwise(*step, reinterpret_cast<Element<V>*>(h), n * n_lanes<V>); break;
+            case Kind::save: __builtin_memcpy(saved, h, n * sizeof(V)); saved += buffer; break;
+            case Kind::merge:
+                saved -= buffer;
+                merge(broadcast<V>(step->keep), broadcast<V>(step->add), saved, h, n);
+                break;
+            case Kind::dense: break;
+        }
+    }
+    if (from == u) __builtin_memcpy(h, u, model.n_features * tile * sizeof(V));
+    return h;
+}
+
+template <class T>
+inline bool is_finite(const Model<T>& model, const Column* columns, std::size_t event) {
+    double zero = 0.0;
+    for (int i = 0; i < model.n_features; ++i) {
+        const double x = read(columns[i], event);
+        zero += x - x;
+    }
+    return zero == 0.0;
+}
+
+// Scores of events `first` to `last` - 1, with `out` those of `first`: [event][output].
+template <class Sizes, class T>
+std::size_t score_tile(const Model<T>& model, const Column* columns, std::size_t first,
+                       std::size_t last, std::size_t n, T fill, T* out, T* workspace, int tile) {
+    using V = Vector<T>;
+    const int size = tile * n_lanes<V>;
+    const bool finite = prepare(model, columns, first, n, size, workspace);
+    V* u = reinterpret_cast<V*>(workspace);
+    V* h = run_steps<Sizes>(model, u, u + model.n_features * tile, tile);
+    dense<true>(model.residual, static_cast<const T*>(nullptr), model.n_features, model.n_outputs, u, h, tile);
+    const T* scores = reinterpret_cast<const T*>(h);
+    const int m = model.n_outputs;
+    for (int j = 0; j < m; ++j)
+        for (std::size_t e = 0; e < last - first; ++e) out[e * m + j] = scores[j * size + e] + T(0);
+    if (finite) return 0;
+    std::size_t n_bad = 0;
+    for (std::size_t e = 0; e < last - first; ++e)
+        if (!is_finite(model, columns, first + e)) {
+            for (int j = 0; j < m; ++j) out[e * m + j] = fill;
+            ++n_bad;
+        }
+    return n_bad;
+}
+
+// Vectors in a tile: what keeps the units in the first-level cache.
+template <class T>
+constexpr int tile_for(const Model<T>& model) {
+    const int fitting = 24 * 1024 / ((model.n_features + 2 * model.width) * vector_bytes);
+    return fitting > 8 ? 8 : fitting < 2 ? 2 : fitting / 2 * 2;
+}
+
+// Scores n events to `out`, [event][output]; events with a NaN or infinite feature get `fill`.
+// Returns how many those were. `workspace` has `workspace_size` numbers and the alignment of vectors.
+template <class Sizes, class T>
+std::size_t score(const Model<T>& model, const Column* columns, std::size_t n, T fill, T* out,
+                  T* workspace) {
+    constexpr std::size_t lanes = n_lanes<Vector<T>>;
+    const int most = tile_for(model);
+    std::size_t n_bad = 0;
+    for (std::size_t first = 0; first < n;) {
+        const std::size_t vectors = (n - first + lanes - 1) / lanes;
+        const int tile = vectors < static_cast<std::size_t>(most) ? static_cast<int>(vectors) : most;
+        const std::size_t last = first + tile * lanes < n ? first + tile * lanes : n;
+        n_bad += score_tile<Sizes>(model, columns, first, last, n, fill, out + first * model.n_outputs,
+                                   workspace, tile);
+        first = last;
+    }
+    return n_bad;
+}
+
+}  // namespace ISOTONE_ISA
+}  // namespace isotone

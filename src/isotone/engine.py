@@ -1,0 +1,256 @@
+"""Engine: the Python face of the compiled scorer, `cpp/isotone.hpp`.
+
+`FrozenNetwork.score` is enough for most uses. Make an `Engine` for a table with gaps, for scores
+written into memory of your own, for several threads, or for single events in a loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.elementary import Floats, Reals
+from isotone.scaling import Scaling, finite_table
+from isotone.steps import Blend, Dense, Pointwise, Sort, Step
+
+try:
+    from isotone._engine import Program, instruction_sets
+except ImportError as error:  # pragma: no cover
+    raise ImportError(
+        f"isotone's compiled part cannot be loaded ({error}); it was not built or is for another "
+        "Python: install isotone again with pip, which compiles it"
+    ) from error
+
+_FLOATS = (np.dtype("f4"), np.dtype("f8"))
+
+
+class Network(Protocol):
+    """What an engine needs of a `FrozenNetwork`."""
+
+    @property
+    def features(self) -> tuple[str, ...]: ...
+
+    @property
+    def scaling(self) -> Scaling: ...
+
+    @property
+    def steps(self) -> tuple[Step, ...]: ...
+
+    @property
+    def residual(self) -> Floats: ...
+
+    @property
+    def precision(self) -> Literal["float64", "float32"]: ...
+
+    @property
+    def clip(self) -> float: ...
+
+    @property
+    def grid(self) -> float | None: ...
+
+
+class Engine:
+    """A compiled frozen network: call it with raw rows.
+
+    The score of a row depends on the row alone. For networks of float64, the default, its bits
+    are the same on every machine and the same as those of `isotone.reference`; for float32 they
+    differ between processors with and without fused multiply-add, within the certificate's E.
+
+    Parameters
+    ----------
+    network : a `FrozenNetwork`
+    nonfinite : "raise" for an error that names the first NaN or infinity, or the score of such
+        rows, for example ``math.nan``
+    threads : how many to share the rows of large tables among
+    isa : an instruction set, one of `Engine.instruction_sets`; the best one by default
+
+    Examples
+    --------
+    >>> engine = Engine(frozen, nonfinite=-1.0)  # doctest: +SKIP
+    >>> engine([[0.5, math.nan], [0.5, 2.0]])  # doctest: +SKIP
+    array([-1.   ,  0.731])
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        nonfinite: float | Literal["raise"] = "raise",
+        threads: int = 1,
+        isa: str = "",
+    ) -> None:
+        if isinstance(nonfinite, str) and nonfinite != "raise":
+            raise ValueError(
+                f"`nonfinite={nonfinite!r}` is unknown; give 'raise', or the score of such rows"
+            )
+        if threads < 1:
+            raise ValueError(f"`threads={threads}` must be at least 1")
+        self.network, self.nonfinite = network, nonfinite
+        self.threads, self.isa = threads, isa
+        self._program = _compile(network, threads, isa)
+        self._raises = isinstance(nonfinite, str)
+        self._fill = 0.0 if isinstance(nonfinite, str) else float(nonfinite)
+        self._n_outputs = len(network.residual)
+        self._dtype = np.dtype(network.precision)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (self.network, self.nonfinite, self.threads, self.isa)
+
+    @staticmethod
+    def instruction_sets() -> list[str]:
+        """Those that this machine runs, slowest first."""
+        return instruction_sets()
+
+    def __call__(self, X: Any, out: Reals | None = None) -> Reals:
+        """Score raw rows.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features), an array in any order of memory, or a data frame or Arrow table
+            with columns of the features' names; float32 and float64 are read where they are
+        out : (n_rows,) for one output, otherwise (n_rows, n_outputs), of the network's precision
+            and in C order; the scores are written there
+
+        Returns
+        -------
+        `out`, or a new array of that shape
+        """
+        if type(X) is not np.ndarray or X.dtype not in _FLOATS or X.ndim != 2:
+            return self._score_other(X, out)
+        if out is None:
+            out = self._allocate(len(X))
+        else:
+            self._check_out(out, len(X))
+        if X.shape[1] != len(self.network.features):
+            finite_table(X, self.network.features)  # explains
+        if self._program.score(X, out, self._fill) and self._raises:
+            finite_table(X, self.network.features)  # tells the row and the feature
+        return out
+
+    def _allocate(self, n_rows: int) -> Reals:
+        shape = n_rows if self._n_outputs == 1 else (n_rows, self._n_outputs)
+        return np.empty(shape, self._dtype)
+
+    def _check_out(self, out: Any, n_rows: int) -> None:
+        shape = (n_rows,) if self._n_outputs == 1 else (n_rows, self._n_outputs)
+        good = isinstance(out, np.ndarray) and out.dtype == self._dtype and out.shape == shape
+        if not good or not (out.flags.c_contiguous and out.flags.writeable):
+            found = (
+                f"{out.dtype} of shape {out.shape}"
+                if isinstance(out, np.ndarray)
+                else type(out).__name__
+            )
+            raise ValueError(
+                f"`out` is {found}; it must be a writable array of {self._dtype}, shape {shape}, "
+                "in C order: allocate it with numpy.empty"
+            )
+
+    def _score_other(self, X: Any, out: Reals | None) -> Reals:
+        """Score what is no array of floats: frames, Arrow tables, lists, whole numbers."""
+        features = self.network.features
+        if not has_names(X):
+            return self(_as_floats(X, features), out)
+        n_rows = len(X)
+        if out is None:
+            out = self._allocate(n_rows)
+        else:
+            self._check_out(out, n_rows)
+        start = 0
+        for columns in named_columns(X, features):
+            part = out[start : start + len(columns[0])]
+            if self._program.score(columns, part, self._fill) and self._raises:
+                _refuse(columns, features, start)
+            start += len(columns[0])
+        return out
+
+
+def _rebuild(network: Network, nonfinite: Any, threads: int, isa: str) -> Engine:
+    return Engine(network, nonfinite=nonfinite, threads=threads, isa=isa)
+
+
+def _compile(network: Network, threads: int, isa: str) -> Program:
+    scaling = network.scaling
+    numbers = np.stack([scaling.offset, scaling.floor, scaling.center, scaling.factor], axis=1)
+    program = Program(
+        network.precision,
+        scaling.log.tolist(),
+        numbers,
+        np.ascontiguousarray(network.residual.T, dtype=np.float64),
+        network.clip,
+        network.grid or 0.0,
+        threads,
+        isa,
+    )
+    _add_steps(program, network.steps)
+    return program
+
+
+def _add_steps(program: Program, steps: tuple[Step, ...]) -> None:
+    for step in steps:
+        match step:
+            case Dense(weight, bias):
+                transposed = np.ascontiguousarray(weight.T, dtype=np.float64)
+                program.dense(transposed, bias.astype(np.float64))
+            case Sort(group_size):
+                program.sort(group_size)
+            case Pointwise(name, slope):
+                program.pointwise(name, slope)
+            case Blend(keep, add, inner):
+                program.save()
+                _add_steps(program, inner)
+                program.merge(keep, add)
+
+
+def _as_floats(X: Any, features: Sequence[str]) -> Reals:
+    """A checked array of float32 or float64, (n_rows, n_features); NaN and infinity pass."""
+    table = np.asarray(X)
+    if isinstance(X, np.ma.MaskedArray) or table.dtype not in _FLOATS or table.ndim != 2:
+        return finite_table(X, features)
+    return table
+
+
+def has_names(X: Any) -> bool:
+    """Whether `X` is a data frame or an Arrow table."""
+    return hasattr(X, "column_names") or hasattr(X, "columns")
+
+
+def named_columns(X: Any, features: Sequence[str]) -> Iterator[list[Reals]]:
+    """The features' columns; those of an Arrow table in its own batches, which are not copied."""
+    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    for name in features:
+        if names.count(name) != 1:
+            raise ValueError(
+                f"the table has {names.count(name)} columns {name!r}; it needs one of each feature"
+            )
+    if not hasattr(X, "to_batches"):
+        yield [_column(X[name], name) for name in features]
+        return
+    for batch in X.select(list(features)).to_batches():
+        yield [_column(batch.column(i), name) for i, name in enumerate(features)]
+
+
+def _column(values: Any, name: str) -> Reals:
+    """One column as floats, where it is if it can stay; what is missing becomes NaN."""
+    array: NDArray[Any] = (
+        values.to_numpy(zero_copy_only=False)
+        if hasattr(values, "null_count") and hasattr(values, "buffers")
+        else np.asarray(values)
+    )
+    if isinstance(values, np.ma.MaskedArray) or array.dtype.kind not in "biufO" or array.ndim != 1:
+        raise ValueError(f"feature {name!r} holds {array.dtype}; convert it to numbers")
+    try:
+        return array if array.dtype in _FLOATS else array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"feature {name!r} holds no numbers ({error}); convert it") from error
+
+
+def _refuse(columns: list[Reals], features: Sequence[str], start: int) -> None:
+    """Raise the error about the first NaN or infinity."""
+    row, column = np.argwhere(~np.isfinite(np.column_stack(columns)))[0]
+    raise ValueError(
+        f"feature {features[column]!r} is {columns[column][row]} in row {start + row}; only "
+        "finite numbers can be scored: drop or fill such rows, or give `Engine` a score for them"
+    )
