@@ -9,9 +9,7 @@ Run time: about a minute; ``--quick`` a few seconds.
 """
 
 import argparse
-import os
 import statistics
-import time
 from collections.abc import Callable
 
 import torch
@@ -21,12 +19,12 @@ from torch import Tensor
 
 from isotone import _engine
 from isotone.sorting import group_sort
+from race import Task, pin, race
 
 SIZES = (2, 4, 5, 10, 16, 20, 32)
 N_GROUPS = (4096, 262144)
 
 Sort = Callable[[Tensor, int], Tensor]
-Task = Callable[[], object]
 
 
 def torch_sort(x: Tensor, group_size: int) -> Tensor:
@@ -40,22 +38,6 @@ def forward(sort: Sort, x: Tensor, group_size: int) -> Task:
 def forward_backward(sort: Sort, x: Tensor, group_size: int) -> Task:
     leaf, weight = x.clone().requires_grad_(), torch.ones_like(x)
     return lambda: torch.autograd.grad(sort(leaf, group_size), leaf, weight)
-
-
-def seconds(task: Task, repeat: int) -> float:
-    start = time.perf_counter()
-    for _ in range(repeat):
-        task()
-    return (time.perf_counter() - start) / repeat
-
-
-def race(tasks: list[Task], n_rounds: int, budget: float) -> list[list[float]]:
-    """Time the tasks in turns; each gets about `budget` seconds per round."""
-    repeats = [max(1, int(budget / min(seconds(task, 1) for _ in range(3)))) for task in tasks]
-    rounds = [
-        [seconds(*pair) for pair in zip(tasks, repeats, strict=True)] for _ in range(n_rounds)
-    ]
-    return [list(times) for times in zip(*rounds, strict=True)]
 
 
 def compare(
@@ -74,7 +56,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer rounds, small batch only")
     quick = parser.parse_args().quick
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    pin()
     torch.set_num_threads(1)
 
     isa = _engine.instruction_sets()[-1]

@@ -12,13 +12,8 @@ Run time: about 40 seconds; ``--quick`` a few.
 """
 
 import argparse
-import os
-import time
-from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
-import monotonicnetworks
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -27,12 +22,14 @@ from rich.table import Table
 from torch import Tensor, nn
 
 import isotone
+from authors import authors_network
 from isotone import _engine
 from isotone.fused import FusedTrainer
 from isotone.learners import StackLearner
 from isotone.losses import CrossEntropy
 from isotone.rows import Rows
 from isotone.training import Recipe
+from race import Task, pin, seconds
 
 WIDTHS = (4, 20, 20, 1)
 LIPSCHITZ = 1.0
@@ -44,7 +41,6 @@ N_EVENTS_TORCH = 16_384  # of an epoch that torch is timed on
 RATE = 1e-3
 
 Array = NDArray[Any]
-Task = Callable[[], object]
 
 
 def draw(n: int) -> tuple[Array, Array]:
@@ -52,19 +48,6 @@ def draw(n: int) -> tuple[Array, Array]:
     x = rng.normal(size=(n, WIDTHS[0])).astype(np.float32)
     y = (np.tanh(x).sum(axis=1) + rng.normal(size=n) > 0).astype(np.float32)
     return x, y
-
-
-def authors_network() -> nn.Module:
-    """As the README of `monotonicnetworks` builds it, with the norm of Eq. 8."""
-    layers: list[nn.Module] = []
-    for n_in, n_out in pairwise(WIDTHS):
-        linear = nn.Linear(n_in, n_out)
-        layers.append(monotonicnetworks.direct_norm(linear, kind="one", max_norm=BOUND))
-        layers.append(monotonicnetworks.GroupSort(1))  # one group
-    network: nn.Module = monotonicnetworks.MonotonicWrapper(
-        nn.Sequential(*layers[:-1]), lipschitz_const=LIPSCHITZ
-    )
-    return network
 
 
 def our_network() -> isotone.MonotonicNetwork:
@@ -117,19 +100,13 @@ def fused_epoch(trainer: FusedTrainer, x: Array, y: Array, batch_size: int) -> T
     )
 
 
-def seconds(task: Task) -> float:
-    start = time.perf_counter()
-    task()
-    return time.perf_counter() - start
-
-
 def compare(x: Array, y: Array, batch_size: int, n_rounds: int, n_members: int) -> list[float]:
     """Seconds per seed and epoch: the authors', our torch loop, batched torch, fused."""
     tensors = torch.from_numpy(x), torch.from_numpy(y)
     trainer = fused_stack(n_members)
     part = max(1, N_EVENTS_TORCH // batch_size) * batch_size / N_EVENTS
     contestants = [
-        (torch_loop(authors_network(), *tensors, batch_size), part),
+        (torch_loop(authors_network(WIDTHS, lipschitz=LIPSCHITZ), *tensors, batch_size), part),
         (torch_loop(our_network(), *tensors, batch_size), part),
         (batched_torch(n_members, x, y, batch_size), N_EVENTS_TORCH / N_EVENTS * n_members),
         (fused_epoch(trainer, x, y, batch_size), len(x) / N_EVENTS * n_members),
@@ -142,7 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one round, few members")
     quick = parser.parse_args().quick
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    pin()
     torch.set_num_threads(1)
     torch.manual_seed(0)
 

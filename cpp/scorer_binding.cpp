@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <deque>
+#include <list>
+#include <optional>
 #include <memory>
 #include <new>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <variant>
@@ -61,7 +64,7 @@ public:
 
     const Py_buffer& view() const { return view_; }
     bool is_single() const { return is_format('f'); }
-    bool is_double() const { return is_format('d'); }
+    bool is_float() const { return is_format('f') || is_format('d'); }
 
 private:
     bool is_format(char code) const {
@@ -176,16 +179,10 @@ Activation find_activation(const std::string& name) {
 
 // A batch: where its columns are, and the buffers that hold them.
 struct Batch {
-    std::deque<Buffer> buffers;
+    std::list<Buffer> buffers;  // a list leaves its elements where they are
     std::vector<Column> columns;
     std::size_t n = 0;
 };
-
-bool read_dtype(const Buffer& buffer) {
-    if (!buffer.is_single() && !buffer.is_double())
-        throw nb::type_error("the engine reads float32 and float64 only.");
-    return buffer.is_single();
-}
 
 class Program {
 public:
@@ -240,9 +237,10 @@ public:
         visit([&](auto& network) { network.add_merge(keep, add); });
     }
 
-    // `X` is a buffer (n, n_features), or a sequence with a buffer (n,) per feature.
-    std::size_t score(nb::handle X, nb::handle out, double fill) const {
-        std::size_t n_bad = 0;
+    // `X` is a buffer (n, n_features), or a sequence with a buffer (n,) per feature. Returns the
+    // number of events that are not finite, or -1 if `X` cannot be read.
+    std::int64_t score(nb::handle X, nb::handle out, double fill) const {
+        std::int64_t n_bad = 0;
         std::visit([&](auto& network) { n_bad = score_with(network, X, out, fill); }, network_);
         return n_bad;
     }
@@ -261,75 +259,85 @@ private:
     }
 
     template <class T>
-    std::size_t score_with(const Numbered<T>& network, nb::handle X, nb::handle out,
-                           double fill) const {
+    std::int64_t score_with(const Numbered<T>& network, nb::handle X, nb::handle out,
+                            double fill) const {
         const Model<T>& model = network.model();
         if (network.units() != model.n_outputs) fail("the steps do not end in the outputs.");
-        Batch batch = read_batch(X, model.n_features);
+        const std::optional<Batch> batch = read_batch(X, model.n_features);
+        if (!batch) return -1;
         const Buffer target(out, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_C_CONTIGUOUS);
-        const std::size_t size = batch.n * model.n_outputs;
-        if (read_dtype(target) != std::is_same_v<T, float> ||
+        const std::size_t size = batch->n * model.n_outputs;
+        if (!target.is_float() || target.is_single() != std::is_same_v<T, float> ||
             target.view().len != static_cast<Py_ssize_t>(size * sizeof(T)))
             fail("`out` must be of the network's precision and hold " + std::to_string(size) +
                  " numbers.");
-        return spread(model, batch, static_cast<T>(fill), static_cast<T*>(target.view().buf));
+        return spread(model, *batch, static_cast<T>(fill), static_cast<T*>(target.view().buf));
     }
 
-    static Batch read_batch(nb::handle X, int n_features) {
-        Batch batch;
-        const std::size_t n = n_features;
-        if (PyObject_CheckBuffer(X.ptr())) {
-            const Buffer& buffer = batch.buffers.emplace_back(X, PyBUF_RECORDS_RO);
-            const Py_buffer& view = buffer.view();
-            if (view.ndim != 2 || view.shape[1] != n_features)
-                fail("`X` must be (n, " + std::to_string(n) + ").");
-            batch.n = view.shape[0];
-            const bool single = read_dtype(buffer);
-            for (std::size_t i = 0; i < n; ++i)
-                batch.columns.push_back(
-                    {static_cast<const char*>(view.buf) + i * view.strides[1], view.strides[0], single});
-            return batch;
-        }
-        for (nb::handle column : nb::cast<nb::sequence>(X)) {
-            const Buffer& buffer = batch.buffers.emplace_back(column, PyBUF_RECORDS_RO);
-            const Py_buffer& view = buffer.view();
-            const std::size_t rows = view.ndim == 1 ? view.shape[0] : 0;
-            if (view.ndim != 1 || (batch.columns.size() > 0 && rows != batch.n))
-                fail("the columns of `X` must be (n,), each of one length.");
-            batch.n = rows;
-            batch.columns.push_back({view.buf, view.strides[0], read_dtype(buffer)});
-        }
-        if (batch.columns.size() != n) fail("`X` needs " + std::to_string(n) + " columns.");
+    // Nothing if `X` is not made of floats or has another shape.
+    static std::optional<Batch> read_batch(nb::handle X, int n_features) {
+        std::optional<Batch> batch(std::in_place);
+        batch->columns.reserve(n_features);
+        const bool good = PyObject_CheckBuffer(X.ptr()) ? read_rows(X, n_features, *batch)
+                                                        : read_columns(X, n_features, *batch);
+        if (!good) batch.reset();
         return batch;
     }
 
+    static bool read_rows(nb::handle X, int n_features, Batch& batch) {
+        const Buffer& buffer = batch.buffers.emplace_back(X, PyBUF_RECORDS_RO);
+        const Py_buffer& view = buffer.view();
+        if (!buffer.is_float() || view.ndim != 2 || view.shape[1] != n_features) return false;
+        batch.n = view.shape[0];
+        for (int i = 0; i < n_features; ++i)
+            batch.columns.push_back({static_cast<const char*>(view.buf) + i * view.strides[1],
+                                     view.strides[0], buffer.is_single()});
+        return true;
+    }
+
+    static bool read_columns(nb::handle X, int n_features, Batch& batch) {
+        for (nb::handle column : nb::cast<nb::sequence>(X)) {
+            const Buffer& buffer = batch.buffers.emplace_back(column, PyBUF_RECORDS_RO);
+            const Py_buffer& view = buffer.view();
+            if (!buffer.is_float() || view.ndim != 1) return false;
+            const std::size_t n = view.shape[0];
+            if (!batch.columns.empty() && n != batch.n) return false;
+            batch.n = n;
+            batch.columns.push_back({view.buf, view.strides[0], buffer.is_single()});
+        }
+        return batch.columns.size() == static_cast<std::size_t>(n_features);
+    }
+
     template <class T>
-    std::size_t spread(const Model<T>& model, const Batch& batch, T fill, T* out) const {
+    std::int64_t spread(const Model<T>& model, const Batch& batch, T fill, T* out) const {
         const Kernels& kernels = batch.n * sizeof(T) <= 32 ? *narrow_ : *kernels_;
-        const ScorerKernels<T>& scorer = isotone::scorer(kernels, T());
-        const std::size_t size = scorer.workspace_size(model);
-        if (batch.n < shared_lock_rows)
-            return scorer.score(model, batch.columns.data(), batch.n, fill, out,
-                                find_workspace<T>(size));
-        nb::gil_scoped_release release;
-        const std::size_t share = (batch.n + threads_ - 1) / threads_;
-        std::vector<std::size_t> n_bad(threads_, 0);
-        const auto work = [&](int thread) {
-            const std::size_t first = std::min(thread * share, batch.n);
-            const std::size_t last = std::min(first + share, batch.n);
+        const ScorerKernels<T>& chosen = scorer(kernels, T());
+        const auto work = [&](std::size_t first, std::size_t last) {
             std::vector<Column> columns = batch.columns;
             for (Column& column : columns)
                 column.data = static_cast<const char*>(column.data) + first * column.stride;
-            n_bad[thread] = scorer.score(model, columns.data(), last - first, fill,
-                                         out + first * model.n_outputs, find_workspace<T>(size));
+            return chosen.score(model, columns.data(), last - first, fill,
+                                out + first * model.n_outputs,
+                                find_workspace<T>(chosen.workspace_size(model)));
+        };
+        if (batch.n < shared_lock_rows) return work(0, batch.n);
+        nb::gil_scoped_release release;
+        return share(work, batch.n);
+    }
+
+    // Calls work(first, last) for as many parts of n events as there are threads.
+    template <class Work>
+    std::int64_t share(Work work, std::size_t n) const {
+        const std::size_t part = (n + threads_ - 1) / threads_;
+        std::vector<std::size_t> n_bad(threads_, 0);
+        const auto run = [&](int i) {
+            n_bad[i] = work(std::min(i * part, n), std::min((i + 1) * part, n));
         };
         std::vector<std::thread> threads;
-        for (int i = 1; i < threads_; ++i) threads.emplace_back(work, i);
-        work(0);
+        for (int i = 1; i < threads_; ++i) threads.emplace_back(run, i);
+        run(0);
         for (std::thread& thread : threads) thread.join();
-        std::size_t total = 0;
-        for (std::size_t count : n_bad) total += count;
-        return total;
+        return std::accumulate(n_bad.begin(), n_bad.end(), std::int64_t(0));
     }
 
     const Kernels* kernels_;
@@ -353,7 +361,7 @@ void bind_scorer(nb::module_& m) {
         .def("merge", &Program::merge, "keep"_a, "add"_a)
         .def("score", &Program::score, "X"_a, "out"_a, "fill"_a,
              "Write the scores of `X` to `out`; events with a NaN or infinity get `fill`. Returns "
-             "how many those were.");
+             "how many those were, or -1 if `X` is not of float32 or float64 and of that shape.");
 }
 
 }  // namespace isotone

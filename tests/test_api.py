@@ -20,7 +20,7 @@ PACKAGE = Path(isotone.__file__).parent
 NUMPY_HALF = [
     *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps"),
     *("engine", "frozen", "reference"),
-    *("bounds", "robustness", "certificate", "rootfile", "table", "dataset", "fused"),
+    *("bounds", "robustness", "certificate", "rootfile", "table", "scoring", "dataset", "fused"),
 ]
 TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),

@@ -118,53 +118,49 @@ class Engine:
         -------
         `out`, or a new array of that shape
         """
-        if type(X) is not np.ndarray or X.dtype not in _FLOATS or X.ndim != 2:
-            return self._score_other(X, out)
-        if out is None:
-            out = self._allocate(len(X))
-        else:
+        if type(X) is not np.ndarray or X.ndim != 2:
+            return self._score_any(X, out)
+        target = np.empty(self._shape(len(X)), self._dtype) if out is None else out
+        if out is not None:
             self._check_out(out, len(X))
-        if X.shape[1] != len(self.network.features):
-            finite_table(X, self.network.features)  # explains
-        if self._program.score(X, out, self._fill) and self._raises:
-            finite_table(X, self.network.features)  # tells the row and the feature
-        return out
-
-    def _allocate(self, n_rows: int) -> Reals:
-        shape = n_rows if self._n_outputs == 1 else (n_rows, self._n_outputs)
-        return np.empty(shape, self._dtype)
+        n_bad = self._program.score(X, target, self._fill)
+        if n_bad == 0 or (n_bad > 0 and not self._raises):
+            return target
+        return self._score_any(X, out)  # explains, or converts
 
     def _check_out(self, out: Any, n_rows: int) -> None:
-        shape = (n_rows,) if self._n_outputs == 1 else (n_rows, self._n_outputs)
-        good = isinstance(out, np.ndarray) and out.dtype == self._dtype and out.shape == shape
-        if not good or not (out.flags.c_contiguous and out.flags.writeable):
-            found = (
-                f"{out.dtype} of shape {out.shape}"
-                if isinstance(out, np.ndarray)
-                else type(out).__name__
-            )
-            raise ValueError(
-                f"`out` is {found}; it must be a writable array of {self._dtype}, shape {shape}, "
-                "in C order: allocate it with numpy.empty"
-            )
+        is_array = isinstance(out, np.ndarray)
+        if (
+            is_array
+            and out.shape == self._shape(n_rows)
+            and out.dtype == self._dtype
+            and out.flags.carray
+        ):
+            return
+        found = f"{out.dtype} of shape {out.shape}" if is_array else type(out).__name__
+        raise ValueError(
+            f"`out` is {found}; it must be a writable array of {self._dtype}, shape "
+            f"{self._shape(n_rows)}, in C order: allocate it with numpy.empty"
+        )
 
-    def _score_other(self, X: Any, out: Reals | None) -> Reals:
-        """Score what is no array of floats: frames, Arrow tables, lists, whole numbers."""
+    def _score_any(self, X: Any, out: Reals | None) -> Reals:
+        """Score arrays of any kind, frames, Arrow tables and lists, and explain what is wrong."""
         features = self.network.features
-        if not has_names(X):
-            return self(_as_floats(X, features), out)
-        n_rows = len(X)
+        named = has_names(X)
+        table = X if named else _as_floats(X, features)
         if out is None:
-            out = self._allocate(n_rows)
-        else:
-            self._check_out(out, n_rows)
+            out = np.empty(self._shape(len(table)), self._dtype)
+        self._check_out(out, len(table))
         start = 0
-        for columns in named_columns(X, features):
+        for columns in named_columns(X, features) if named else [list(table.T)]:
             part = out[start : start + len(columns[0])]
             if self._program.score(columns, part, self._fill) and self._raises:
                 _refuse(columns, features, start)
             start += len(columns[0])
         return out
+
+    def _shape(self, n_rows: int) -> tuple[int, ...]:
+        return (n_rows,) if self._n_outputs == 1 else (n_rows, self._n_outputs)
 
 
 def _rebuild(network: Network, nonfinite: Any, threads: int, isa: str) -> Engine:
@@ -207,9 +203,8 @@ def _add_steps(program: Program, steps: tuple[Step, ...]) -> None:
 def _as_floats(X: Any, features: Sequence[str]) -> Reals:
     """A checked array of float32 or float64, (n_rows, n_features); NaN and infinity pass."""
     table = np.asarray(X)
-    if isinstance(X, np.ma.MaskedArray) or table.dtype not in _FLOATS or table.ndim != 2:
-        return finite_table(X, features)
-    return table
+    good = table.dtype in _FLOATS and table.shape[1:] == (len(features),)
+    return table if good and not isinstance(X, np.ma.MaskedArray) else finite_table(X, features)
 
 
 def has_names(X: Any) -> bool:

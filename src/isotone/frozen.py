@@ -169,6 +169,13 @@ class FrozenNetwork:
         return len(self.residual)
 
     @property
+    def output_names(self) -> list[str]:
+        """What to call the outputs: by class if each is one, or else by number."""
+        if self.classes is not None and len(self.classes) == self.n_outputs:
+            return list(self.classes)
+        return [str(k) for k in range(self.n_outputs)]
+
+    @property
     def of_classes(self) -> bool:
         """Whether directions are about probabilities after softmax."""
         return self.outputs == "logits" and self.n_outputs > 1

@@ -103,7 +103,7 @@ def _print_features(certificate: Certificate, k: int) -> None:
         about = (
             "; directions are those of its probability" if certificate.frozen.of_classes else ""
         )
-        name = terminal.output_names(certificate.frozen)[k]
+        name = certificate.frozen.output_names[k]
         output.print(printable(f"output {name}{about}"), style="bold")
     output.print(_feature_table(certificate, k))
 

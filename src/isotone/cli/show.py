@@ -16,7 +16,6 @@ from isotone.cli.terminal import (
     describe_arithmetic,
     facts,
     output,
-    output_names,
     printable,
 )
 from isotone.frozen import FrozenNetwork
@@ -64,7 +63,7 @@ def _describe_directions(frozen: FrozenNetwork, feature: int) -> str:
     signs = [int(sign) for sign in frozen.monotonic_cst[:, feature]]
     if len(signs) == 1 or not any(signs):
         return DIRECTIONS[signs[0]]
-    names = output_names(frozen)
+    names = frozen.output_names
     return ", ".join(f"{n} {DIRECTIONS[s]}" for n, s in zip(names, signs, strict=True) if s)
 
 

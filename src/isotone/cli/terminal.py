@@ -47,13 +47,6 @@ def facts(**entries: object) -> Table:
     return table
 
 
-def output_names(frozen: FrozenNetwork) -> list[str]:
-    """What to call the outputs: by class if each is one, or else by number."""
-    if frozen.classes is not None and len(frozen.classes) == frozen.n_outputs:
-        return list(frozen.classes)
-    return [str(k) for k in range(frozen.n_outputs)]
-
-
 def describe_arithmetic(frozen: FrozenNetwork) -> str:
     grid = "not rounded" if frozen.grid is None else f"rounded to 2^{math.log2(frozen.grid):.0f}"
     return f"{frozen.precision}; scaled inputs are cut off at ±{frozen.clip:g} and {grid}"

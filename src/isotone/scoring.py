@@ -1,0 +1,185 @@
+"""Scoring of tables on disk: one file in pieces, or a directory of Parquet files on Dask.
+
+Memory does not grow with the table. Files appear whole or not at all, so a directory whose scoring
+was interrupted goes on with the files that are missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from isotone.atomic import remove_leftovers, replacing
+from isotone.elementary import Floats, Reals
+from isotone.frozen import FrozenNetwork
+from isotone.table import Table, numbers, open_table, split_tree, suffix_of, write_table
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+NOTE = "scored-with.json"  # in a directory of scores: which model and columns they are of
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """What is written for every row: kept columns, the scores, and probabilities if asked for."""
+
+    frozen: FrozenNetwork
+    keep: tuple[str, ...] = ()
+    probability: bool = False
+
+    def outputs(self, X: Floats) -> dict[str, Reals]:
+        """Output columns by name."""
+        score = self.frozen.score(X)
+        columns = self._name("score", score)
+        if self.probability:
+            columns |= self._name("probability", self.frozen.to_probability(score))
+        return columns
+
+    def _name(self, what: str, values: Reals) -> dict[str, Reals]:
+        if values.ndim == 1:
+            return {what: values}
+        return {f"{what}_{name}": values[:, k] for k, name in enumerate(self.frozen.output_names)}
+
+    def score(
+        self, source: str, target: str, on_rows: Callable[[int], object] = lambda n: None
+    ) -> int:
+        """Score one table and write another; returns the number of rows.
+
+        Parameters
+        ----------
+        source, target : CSV, Parquet or ROOT files; they may differ in kind
+        on_rows : called with the number of rows of every piece that is done
+        """
+        table = open_table(source)
+        _refuse_overwriting(source, target)
+        kept = _kept_schema(table, self.keep, target)
+        outputs = self.outputs(np.empty((0, self.frozen.n_features)))
+        for name in outputs:
+            if name in kept.names:
+                raise ValueError(
+                    f"`--keep {name}` has the name of an output column; they must differ: rename "
+                    "the column of the table"
+                )
+        types = [(name, pa.from_numpy_dtype(values.dtype)) for name, values in outputs.items()]
+        schema = pa.schema([*kept, *types])
+        return write_table(target, schema, self._pieces(table, kept, schema, on_rows))
+
+    def _pieces(
+        self, table: Table, kept: pa.Schema, schema: pa.Schema, on_rows: Callable[[int], object]
+    ) -> Iterator[pa.RecordBatch]:
+        first_row = 0
+        features = list(self.frozen.features)
+        for batch in table.batches([*kept.names, *features]):
+            columns = [batch.column(field.name).cast(field.type) for field in kept]
+            outputs = self.outputs(numbers(batch, features, first_row))
+            arrays = columns + [pa.array(values) for values in outputs.values()]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            first_row += batch.num_rows
+            on_rows(batch.num_rows)
+
+    def note(self) -> dict[str, Any]:
+        return {
+            "fingerprint": self.frozen.fingerprint,
+            "keep": list(self.keep),
+            "probability": self.probability,
+        }
+
+
+def score_directory(
+    scoring: Scoring,
+    source: Path,
+    target: Path,
+    client: Client,
+    on_done: Callable[[int, int], object] = lambda done, total: None,
+) -> int:
+    """Score every Parquet file below `source` to a file of that name below `target`.
+
+    Files that have their scores already are not scored again. Returns how many were now.
+
+    Parameters
+    ----------
+    client : of a Dask cluster whose workers see both directories
+    on_done : called with the numbers of finished and of all files
+    """
+    from distributed import as_completed
+
+    files = _pairs(source.resolve(), target.resolve())
+    _take_note(scoring, target)
+    missing = [pair for pair in files if not _is_done(*pair)]
+    on_done(len(files) - len(missing), len(files))
+    shared = client.scatter(scoring, broadcast=True, hash=False)  # type: ignore[no-untyped-call]
+    futures = [
+        client.submit(_score_file, shared, *pair, retries=3, pure=False) for pair in missing
+    ]
+    finished = as_completed(futures, with_results=True)  # type: ignore[no-untyped-call]
+    for done, (_, complaint) in enumerate(finished, len(files) - len(missing) + 1):
+        if complaint:
+            client.cancel(futures)  # type: ignore[no-untyped-call]
+            raise ValueError(complaint)
+        on_done(done, len(files))
+    return len(missing)
+
+
+def _pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
+    if source == target or source in target.parents:
+        raise ValueError(
+            f"`--out {target}` is inside the directory that is read; choose one beside it"
+        )
+    found = sorted(p for p in source.rglob("*") if p.suffix in (".parquet", ".pq"))
+    if not found:
+        raise ValueError(f"there are no Parquet files in {str(source)!r}; give another directory")
+    return [(path, target / path.relative_to(source)) for path in found]
+
+
+def _take_note(scoring: Scoring, target: Path) -> None:
+    """Leave a note in a new directory; refuse one that has scores of another kind."""
+    target.mkdir(parents=True, exist_ok=True)
+    path = target / NOTE
+    if path.exists():
+        if json.loads(path.read_text()) == scoring.note():
+            return
+        raise ValueError(
+            f"{str(target)!r} holds scores of another model or with other columns, see {path}; "
+            "choose a new directory, or empty this one"
+        )
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(scoring.note(), indent=2))
+
+
+def _is_done(source: Path, target: Path) -> bool:
+    """Whether there are scores that are not older than the table."""
+    return target.exists() and target.stat().st_mtime >= source.stat().st_mtime
+
+
+def _score_file(scoring: Scoring, source: Path, target: Path) -> str:
+    """Why a file cannot be scored, or nothing. An exception would make Dask try it again."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(target)
+    try:
+        scoring.score(str(source), str(target))
+    except ValueError as error:
+        return f"{source}: {error}"
+    return ""
+
+
+def _refuse_overwriting(source: str, target: str) -> None:
+    read, written = (split_tree(path)[0] for path in (source, target))
+    if written.exists() and written.samefile(read):
+        raise ValueError(
+            f"`--out {target}` is the table that is read; it must be another file: choose a new "
+            "name"
+        )
+
+
+def _kept_schema(table: Table, keep: Sequence[str], target: str) -> pa.Schema:
+    """Types of the kept columns; from CSV to CSV text is copied as it is."""
+    if all(suffix_of(path).startswith(".csv") for path in (table.path, target)):
+        return pa.schema([(name, pa.string()) for name in dict.fromkeys(keep)])
+    return table.schema(keep)

@@ -1,0 +1,106 @@
+"""A directory of tables is scored file by file, on workers that may die, and goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from distributed import Client
+
+from clusters import cluster
+from isotone.cli import main
+from isotone.elementary import Floats
+from isotone.scoring import NOTE, Scoring, score_directory
+from networks import small
+
+FROZEN = small()
+N_FILES, N_ROWS = 6, 200
+
+
+def draw(seed: int) -> Floats:
+    return np.random.default_rng(seed).normal(size=(N_ROWS, 3))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Six files in two folders."""
+    for k in range(N_FILES):
+        path = tmp_path / "in" / f"part{k % 2}" / f"{k}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        columns = {name: draw(k)[:, i] for i, name in enumerate(FROZEN.features)}
+        pa.parquet.write_table(pa.table(columns | {"id": np.arange(N_ROWS)}), path)
+    return tmp_path / "in"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    with Client(processes=False, dashboard_address=None) as client:
+        yield client
+
+
+def check(target: Path) -> None:
+    for k in range(N_FILES):
+        table = pa.parquet.read_table(target / f"part{k % 2}" / f"{k}.parquet")
+        assert table.column_names == ["id", "score"]
+        assert np.array_equal(table["score"].to_numpy(), FROZEN.score(draw(k)))
+
+
+def test_every_file_gets_its_scores_once(source: Path, tmp_path: Path, client: Client) -> None:
+    scoring, target = Scoring(FROZEN, ("id",)), tmp_path / "out"
+    steps: list[tuple[int, int]] = []
+    assert score_directory(scoring, source, target, client, lambda *n: steps.append(n)) == 6
+    assert steps == [(k, N_FILES) for k in range(N_FILES + 1)]
+    check(target)
+    assert score_directory(scoring, source, target, client) == 0
+    (target / "part0" / "2.parquet").unlink()
+    os.utime(source / "part1" / "3.parquet")  # newer than its scores
+    assert score_directory(scoring, source, target, client) == 2
+    check(target)
+
+
+def test_scores_of_two_models_are_not_mixed(source: Path, tmp_path: Path, client: Client) -> None:
+    target = tmp_path / "out"
+    score_directory(Scoring(FROZEN), source, target, client)
+    assert json.loads((target / NOTE).read_text())["fingerprint"] == FROZEN.fingerprint
+    for other in (Scoring(small(seed=1)), Scoring(FROZEN, ("id",))):
+        with pytest.raises(ValueError, match="holds scores of another model or with other"):
+            score_directory(other, source, target, client)
+
+
+def test_a_bad_file_is_named(source: Path, tmp_path: Path, client: Client) -> None:
+    bad = source / "part0" / "4.parquet"
+    pa.parquet.write_table(pa.table({"x0": [1.0], "x1": [None], "x2": [1.0]}), bad)
+    with pytest.raises(ValueError, match=r"4\.parquet: .*'x1'"):
+        score_directory(Scoring(FROZEN), source, tmp_path / "out", client)
+    assert not (tmp_path / "out" / "part0" / "4.parquet").exists()
+
+
+def test_directories_are_checked(source: Path, tmp_path: Path, client: Client) -> None:
+    with pytest.raises(ValueError, match="is inside the directory that is read"):
+        score_directory(Scoring(FROZEN), source, source / "out", client)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="there are no Parquet files in"):
+        score_directory(Scoring(FROZEN), tmp_path / "empty", tmp_path / "out", client)
+
+
+def test_a_worker_killed_in_the_middle_is_tolerated(source: Path, tmp_path: Path) -> None:
+    FROZEN.save(tmp_path / "model.isotone")
+    with cluster(tmp_path, 2) as (address, workers), Client(address, timeout=60) as remote:
+
+        def kill(done: int, total: int) -> None:
+            if done == 2:
+                workers[0].send_signal(signal.SIGKILL)
+
+        score_directory(Scoring(FROZEN, ("id",)), source, tmp_path / "out", remote, kill)
+        check(tmp_path / "out")
+        again = ["score", str(tmp_path / "model.isotone"), str(source), "--keep", "id"]
+        with pytest.raises(SystemExit, match="0"):
+            main([*again, "--out", str(tmp_path / "again"), "--scheduler", address])
+    check(tmp_path / "again")
