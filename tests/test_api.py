@@ -23,7 +23,17 @@ NUMPY_HALF = [
 ]
 TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
-    *("freezing", "losses", "rows", "training", "learners", "ensemble", "streaming", "sweep"),
+    *(
+        "freezing",
+        "losses",
+        "rows",
+        "checkpoint",
+        "training",
+        "learners",
+        "ensemble",
+        "streaming",
+        "sweep",
+    ),
     *("examples", "columns", "missing", "targets", "settings", "committee", "fitting"),
     *("certified", "estimators"),
 ]
