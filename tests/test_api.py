@@ -19,7 +19,8 @@ PACKAGE = Path(isotone.__file__).parent
 # A module imports only from modules to its left.
 NUMPY_HALF = [
     *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps", "frozen"),
-    *("bounds", "robustness", "certificate", "rootfile", "table", "dataset", "fused"),
+    *("bounds", "robustness", "certificate", "rootfile", "table", "missing", "encoding"),
+    *("dataset", "fused"),
 ]
 TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
@@ -34,7 +35,7 @@ TORCH_HALF = [
         "streaming",
         "sweep",
     ),
-    *("examples", "columns", "missing", "targets", "settings", "committee", "fitting"),
+    *("examples", "columns", "targets", "settings", "committee", "fitting"),
     *("certified", "estimators"),
 ]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]

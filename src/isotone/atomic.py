@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what killed programs left beside `path` when they were replacing it."""
+    for temporary in path.parent.glob(f"{glob.escape(path.name)}.????????.part"):
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 import isotone
 from isotone.cli.terminal import errors, output, output_names, printable
 from isotone.elementary import Floats, Reals
+from isotone.encoding import Encoding
 from isotone.frozen import FrozenNetwork
 from isotone.table import Table, numbers, open_table, split_tree, suffix_of, write_table
 
@@ -74,6 +75,7 @@ class _Job:
     ) -> None:
         self.frozen, self.source, self.kept = frozen, source, kept
         self.probability, self.advance = probability, advance
+        self.encoding = Encoding.of(frozen)
         outputs = self._outputs(np.empty((0, frozen.n_features)))
         for name in outputs:
             if name in kept.names:
@@ -87,14 +89,18 @@ class _Job:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         first_row = 0
-        features = list(self.frozen.features)
-        for batch in self.source.batches([*self.kept.names, *features]):
+        for batch in self.source.batches([*self.kept.names, *self.encoding.columns]):
             kept = [batch.column(field.name).cast(field.type) for field in self.kept]
-            outputs = self._outputs(numbers(batch, features, first_row))
+            outputs = self._outputs(self._features(batch, first_row))
             arrays = kept + [pa.array(values) for values in outputs.values()]
             yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
             first_row += batch.num_rows
             self.advance(batch.num_rows)
+
+    def _features(self, batch: pa.RecordBatch, first_row: int) -> Floats:
+        if self.encoding.is_plain:
+            return numbers(batch, self.encoding.columns, first_row)
+        return self.encoding.encode(batch, first_row)
 
     def _outputs(self, X: Floats) -> dict[str, Reals]:
         """Output columns by name."""
