@@ -193,11 +193,11 @@ def _one_hot(
         row = int(np.argmax(pc.is_null(index).to_numpy(zero_copy_only=False)))
         text = texts[row].as_py()
         what = "is missing" if text is None else f"holds {text[:40]!r}"
-        shown = ", ".join(str(category) for category in categories[:10])
+        shown = ", ".join(category for category in categories[:10] if category is not None)
         raise ValueError(
             f"column {name!r} {what} in row {first_row + row} (data rows, counted from 0), which "
             f"no training row has; its categories are {shown}: correct or drop such rows, or "
-            "train with such rows"
+            "train with some of them"
         )
     hot: Floats = np.eye(len(categories))[index.to_numpy(zero_copy_only=False)]
     return hot
