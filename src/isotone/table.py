@@ -101,7 +101,7 @@ def open_table(path: str | Path) -> Table:
     suffix = suffix_of(path)
     if not file.is_file():
         others = [f.name for f in file.parent.iterdir()] if file.parent.is_dir() else []
-        near = difflib.get_close_matches(file.name, others, n=1)
+        near = difflib.get_close_matches(file.name, others, n=1, cutoff=0.8)
         hint = f"did you mean {near[0]!r}?" if near else "give the path of a table"
         raise FileNotFoundError(f"there is no file {str(file)!r}; {hint}")
     with _reading(str(path)):
