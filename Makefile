@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training prove-bits study-init clean
+.PHONY: help venv demo test lint format bench-sort bench-training prove-bits prove-kills study-init clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench-sort      GroupSort against torch.sort, forward and backward"
 	@echo "make bench-training  the fused trainer against plain torch loops"
 	@echo "make prove-bits      100 million comparisons of computed scores"
+	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
 	@echo "make study-init      convergence of the initializations at depths 3, 6 and 12"
 	@echo "make clean           remove what make made"
 
@@ -51,6 +52,9 @@ bench-training: venv
 
 prove-bits: venv
 	$(BIN)/python bench/last_bit.py
+
+prove-kills: venv
+	$(BIN)/python bench/kills.py
 
 study-init: venv
 	$(BIN)/python bench/initialization.py

@@ -19,13 +19,14 @@ PACKAGE = Path(isotone.__file__).parent
 # A module imports only from modules to its left.
 NUMPY_HALF = [
     *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps"),
-    *("engine", "frozen", "reference"),
-    *("bounds", "robustness", "certificate", "rootfile", "table", "scoring", "dataset", "fused"),
+    *("engine", "frozen", "reference", "bounds", "robustness", "certificate"),
+    *("rootfile", "table", "missing", "encoding", "scoring", "dataset", "fused"),
 ]
 TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
-    *("freezing", "losses", "rows", "training", "learners", "ensemble", "streaming", "sweep"),
-    *("examples", "columns", "missing", "targets", "settings", "committee", "fitting"),
+    *("freezing", "losses", "rows", "checkpoint", "training", "learners", "ensemble"),
+    *("streaming", "sweep"),
+    *("examples", "columns", "targets", "settings", "committee", "fitting"),
     *("certified", "estimators"),
 ]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]

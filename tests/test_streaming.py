@@ -72,6 +72,43 @@ def test_streaming_learns_and_is_deterministic(paths: list[Path]) -> None:
     assert all(torch.equal(p, q) for p, q in pairs)
 
 
+def zero_weights(path: Path, n_zeros: int) -> Path:
+    """The same rows, of which the first have weight 0."""
+    table = pa.parquet.read_table(path)
+    weight = np.where(np.arange(len(table)) < n_zeros, 0.0, table["w"].to_numpy())
+    table = table.set_column(table.column_names.index("w"), "w", pa.array(weight))
+    pa.parquet.write_table(table, path, row_group_size=30)
+    return path
+
+
+def test_batches_of_weight_zero_change_nothing_to_nan(paths: list[Path]) -> None:
+    model = network()
+    recipe = Recipe(epochs=2, batch_size=10)
+    source = rows([zero_weights(paths[0], 60)], weight="w", buffer_groups=1)
+    assert any(not part.mass() for part in source.batches(0, 0, recipe))
+    history = train_stream(model, source, recipe)
+    assert np.all(np.isfinite(history.training))
+    assert all(bool(torch.isfinite(p).all()) for p in model.parameters())
+
+
+def test_some_weights_must_be_positive_and_none_negative(paths: list[Path]) -> None:
+    with pytest.raises(ValueError, match="the weight 'w' is 0 in all rows"):
+        train_stream(network(), rows([zero_weights(paths[0], 170)], weight="w"), RECIPE)
+    with pytest.raises(ValueError, match="the weight 'a' goes down to -"):
+        train_stream(network(), rows(paths, weight="a"), RECIPE)
+
+
+def test_networks_in_float64_are_trained_in_float64(paths: list[Path]) -> None:
+    table = pa.parquet.read_table(paths[1]).to_pandas()
+    held_out = Rows.of(table[FEATURES], table["y"], CrossEntropy())
+    single, double = network(), network().double()
+    histories = [
+        train_stream(n, rows(paths), RECIPE, validation=held_out) for n in (single, double)
+    ]
+    assert np.allclose(histories[1].validation, histories[0].validation, rtol=0.05)
+    assert {parameter.dtype for parameter in double.parameters()} == {torch.float64}
+
+
 def test_validation_rows_and_checkpoints_work_here_too(
     paths: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

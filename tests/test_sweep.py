@@ -144,6 +144,10 @@ def test_a_killed_command_goes_on_to_the_same_results(table: Path, tmp_path: Pat
         ("--target y --loss rms", "choose from cross-entropy"),
         ("--target y --seeds 3:3", "has no runs"),
         ("--target y --shard-size 0", "must be at least 1"),
+        ("--target a --features b", "needs a target of 0 and 1 but 'a' holds"),
+        ("--target y --log a", "column 'a' goes down to -"),
+        ("--target y --increasing a:1", "leave out ':1', or use isotone train"),
+        ("--target y --hidden 4-x", "must hold whole numbers of at least 1"),
     ],
 )
 def test_bad_arguments_are_explained(
@@ -153,6 +157,34 @@ def test_bad_arguments_are_explained(
         cli.main(["sweep", str(table), *words.split(), "--out", str(tmp_path / "out")])
     assert exit_.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_rows_that_cannot_be_learned_give_one_message_and_no_traceback(
+    table: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    huge = tmp_path / "huge.csv"
+    pa.csv.write_csv(pa.table({"a": X[:, 0], "y": 1e30 * X[:, 1]}), huge)
+    words = [str(huge), "--target", "y", "--loss", "squared-error", "--seeds", "0:2"]
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(["sweep", *words, "--workers", "1", "--out", str(tmp_path / "out")])
+    assert exit_.value.code == 2
+    error = capfd.readouterr().err
+    assert "the runs with hidden 20-20, loss squared-error, λ 1, 2, 4 fail" in error
+    assert "Traceback" not in error
+    assert error.count("error") == 1 + error.count("squared-error")
+
+
+def test_a_scheduler_that_is_not_there_is_explained(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError("timed out")
+
+    monkeypatch.setattr("distributed.Client", refuse)
+    words = [str(table), "--target", "y", "--scheduler", "tcp://127.0.0.1:9"]
+    with pytest.raises(SystemExit):
+        cli.main(["sweep", *words, "--out", str(tmp_path / "out")])
+    assert "no Dask scheduler answers at" in capsys.readouterr().err
 
 
 def test_columns_default_to_all_but_the_target(table: Path) -> None:

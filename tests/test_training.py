@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 import torch
 
-from isotone import LipschitzNetwork, MonotonicNetwork, training
+from isotone import LipschitzNetwork, MonotonicNetwork, certify, freeze, training
 from isotone.losses import CrossEntropy, Quantile, SquaredError
 from isotone.rows import Rows, order_of_rows, split
 from isotone.training import Recipe, train
@@ -180,6 +180,19 @@ def test_a_checkpoint_of_another_run_is_refused(
     path.write_bytes(b"nonsense")
     with pytest.raises(ValueError, match="cannot be read"):
         train(network(), X, Y, CrossEntropy(), RECIPE, checkpoint=path)
+
+
+def test_networks_in_float64_are_trained_in_float64(tmp_path: Path) -> None:
+    steps = partial(train, x=X, y=Y, loss=CrossEntropy(), validation=(X, Y))
+    single, double = network(), network().double()
+    first = steps(single, recipe=Recipe(epochs=2, batch_size=50))
+    second = steps(double, recipe=Recipe(epochs=2, batch_size=50), checkpoint=tmp_path / "run")
+    assert {parameter.dtype for parameter in double.parameters()} == {torch.float64}
+    # Adam follows the sign of gradients that are 0 but for rounding: close, not equal
+    assert np.allclose(second.training, first.training, rtol=0.05)
+    assert second.training[-1] < second.training[0]
+    assert second.training != first.training
+    assert certify(freeze(double)).holds
 
 
 def test_a_loss_that_is_not_finite_stops_with_advice() -> None:

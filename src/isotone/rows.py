@@ -53,22 +53,24 @@ class Rows:
         *,
         sample_weight: ArrayLike | None = None,
         metric: Metric = "1",
+        dtype: torch.dtype = torch.float32,
     ) -> Rows:
         """Check and convert a scaled table (n, n_features), its labels or values, and weights."""
-        table = np.ascontiguousarray(x, dtype=np.float32)
-        if table.ndim != 2 or len(table) == 0 or not np.all(np.isfinite(table)):
+        kind = np.float64 if dtype == torch.float64 else np.float32
+        table = torch.as_tensor(np.require(x, kind, ["C", "W"])).to(dtype)
+        if table.ndim != 2 or len(table) == 0 or not bool(torch.isfinite(table).all()):
             raise ValueError(
-                f"`x` has shape {table.shape}; training needs a table of finite numbers with at "
-                "least one row: drop or fill others, and scale it first"
+                f"`x` has shape {tuple(table.shape)}; training needs a table of finite numbers "
+                "with at least one row: drop or fill others, and scale it first"
             )
         target = loss.prepare(np.asarray(x, dtype=np.float64), y, metric)
         if len(target) != len(table):
             raise ValueError(f"`x` has {len(table)} rows but `y` has {len(target)}")
         if target.is_floating_point():
-            target = target.float()
+            target = target.to(dtype)
         if not bool(torch.isfinite(target).all()):
             raise ValueError("`y` holds NaN or infinity; drop or fill such rows")
-        return cls(torch.as_tensor(table), target, _weights(sample_weight, len(table)))
+        return cls(table, target, _weights(sample_weight, len(table)))
 
 
 def check_rows(network: LipschitzNetwork, loss: Loss, *parts: Rows | None) -> None:

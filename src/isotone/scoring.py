@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from isotone.atomic import remove_leftovers, replacing
 from isotone.elementary import Floats, Reals
+from isotone.encoding import Encoding
 from isotone.frozen import FrozenNetwork
 from isotone.table import Table, numbers, open_table, split_tree, suffix_of, write_table
 
@@ -75,10 +76,14 @@ class Scoring:
         self, table: Table, kept: pa.Schema, schema: pa.Schema, on_rows: Callable[[int], object]
     ) -> Iterator[pa.RecordBatch]:
         first_row = 0
-        features = list(self.frozen.features)
-        for batch in table.batches([*kept.names, *features]):
+        encoding = Encoding.of(self.frozen)
+        for batch in table.batches([*kept.names, *encoding.columns]):
             columns = [batch.column(field.name).cast(field.type) for field in kept]
-            outputs = self.outputs(numbers(batch, features, first_row))
+            outputs = self.outputs(
+                numbers(batch, encoding.columns, first_row)
+                if encoding.is_plain
+                else encoding.encode(batch, first_row)
+            )
             arrays = columns + [pa.array(values) for values in outputs.values()]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             first_row += batch.num_rows

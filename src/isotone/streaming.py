@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet
 import torch
 import torch.distributed as dist
@@ -20,12 +21,12 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from isotone.elementary import Floats
-from isotone.losses import DynamicHinge, KantorovichRubinstein, Loss
+from isotone.losses import TINY, DynamicHinge, KantorovichRubinstein, Loss
 from isotone.network import LipschitzNetwork
 from isotone.rows import Rows, order_of_rows
 from isotone.scaling import Scaling
 from isotone.table import numbers
-from isotone.training import History, NetworkLearner, Recipe, fit
+from isotone.training import History, NetworkLearner, Recipe, dtype_of, fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,7 @@ class ParquetRows:
     scaling : applied to the features as they are read
     shards : number of parts of every batch, at least the number of processes
     buffer_groups : row groups of a part that are shuffled together
+    dtype : that of the weights of the network
     """
 
     paths: Sequence[str | Path]
@@ -49,6 +51,7 @@ class ParquetRows:
     weight: str | None = None
     shards: int = 1
     buffer_groups: int = 4
+    dtype: torch.dtype = torch.float32
 
     def __post_init__(self) -> None:
         if len(self.groups) < self.shards:
@@ -119,9 +122,20 @@ class ParquetRows:
         batch = table.combine_chunks().to_batches()[0]
         values = numbers(batch, names)
         n = len(self.features)
-        weight: Floats | None = values[:, n + 1] if self.weight else None
         x = self.scaling.transform(values[:, :n])
-        return Rows.of(x, values[:, n], self.loss, sample_weight=weight)
+        rows = Rows.of(x, values[:, n], self.loss, dtype=self.dtype)
+        return (
+            rows if self.weight is None else replace(rows, weight=self._weights(values[:, n + 1]))
+        )
+
+    def _weights(self, values: Floats) -> Tensor:
+        """Weights of a row group; they may all be 0, unlike those of a whole table."""
+        if not np.all(values >= 0):
+            raise ValueError(
+                f"the weight {self.weight!r} goes down to {values.min():g}; weights must be 0 or "
+                "more: correct or drop such rows"
+            )
+        return torch.as_tensor(values, dtype=torch.float32)
 
 
 class StreamLearner(NetworkLearner):
@@ -140,6 +154,8 @@ class StreamLearner(NetworkLearner):
         for rate in recipe.rates(epoch, rows.n_steps(epoch, recipe)):
             batch = _join([next(part, None) for part in parts], rows)
             sums += self._step(batch, rate)
+        if not float(sums[1]) > 0:
+            raise ValueError(f"the weight {rows.weight!r} is 0 in all rows; some must count")
         return (sums[0] / sums[1])[None]
 
     def _step(self, batch: Rows, rate: float) -> Tensor:
@@ -154,7 +170,8 @@ class StreamLearner(NetworkLearner):
             dist.all_reduce(sums)
         self.optimizer.zero_grad()
         # DistributedDataParallel takes the mean over processes: the factor makes it the sum
-        (local * (self.world / float(sums[1]))).backward()  # type: ignore[no-untyped-call]
+        factor = self.world / max(float(sums[1]), TINY)
+        (local * factor).backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         return sums
 
@@ -183,6 +200,9 @@ def train_stream(
         raise ValueError(
             f"`shards={rows.shards}` cannot be divided among {world} processes; choose a multiple"
         )
+    rows = replace(rows, dtype=dtype_of(network))
+    if validation is not None:
+        validation = replace(validation, x=validation.x.to(rows.dtype))
     learner = StreamLearner(network, rows.loss, recipe)
     return fit(
         learner,

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import torch
 
-from isotone.atomic import replacing
+from isotone.atomic import remove_leftovers, replacing
 from isotone.elementary import Floats
 from isotone.ensemble import Ensemble
 from isotone.losses import check_targets, parse_loss
@@ -66,6 +66,11 @@ class Shard:
     loss: str
     members: tuple[tuple[float, int], ...]
 
+    def describe(self) -> str:
+        hidden = "-".join(map(str, self.hidden))
+        slopes = sorted({lipschitz for lipschitz, _ in self.members})
+        return f"hidden {hidden}, loss {self.loss}, λ {', '.join(f'{v:g}' for v in slopes)}"
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -91,9 +96,20 @@ class Problem:
         return digest.hexdigest()[:32]
 
 
-def run_shard(problem: Problem, shard: Shard) -> pa.Table:
-    """Train the members of one shard; one row of results per member."""
+def run_shard(problem: Problem, shard: Shard) -> pa.Table | str:
+    """Train the members of one shard; one row of results per member.
+
+    If that cannot be done, the reason. It is no exception, since Dask would try again and every
+    worker would print its traceback.
+    """
     torch.set_num_threads(1)
+    try:
+        return _train(problem, shard)
+    except ValueError as error:
+        return str(error)
+
+
+def _train(problem: Problem, shard: Shard) -> pa.Table:
     x, y = problem.training
     ensemble = Ensemble([_member(problem, shard, *pair) for pair in shard.members])
     history = ensemble.train(
@@ -150,6 +166,9 @@ def sweep(
     }
     done_futures = as_completed(futures, with_results=True)  # type: ignore[no-untyped-call]
     for future, table in done_futures:
+        if isinstance(table, str):
+            client.cancel(list(futures))  # type: ignore[no-untyped-call]
+            raise ValueError(f"the runs with {futures[future].describe()} fail: {table}")
         _write(files[futures[future]], table)
         done += 1
         on_done(done, len(files))
@@ -170,5 +189,6 @@ def _member(problem: Problem, shard: Shard, lipschitz: float, seed: int) -> Mono
 
 
 def _write(path: Path, table: pa.Table) -> None:
+    remove_leftovers(path)
     with replacing(path) as temporary:
         pyarrow.parquet.write_table(table, temporary)

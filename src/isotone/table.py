@@ -71,9 +71,11 @@ class Table(ABC):
 
     def _suggest(self, name: str) -> str:
         close = difflib.get_close_matches(name.lower(), [c.lower() for c in self.columns])
-        meant = [repr(c) for c in self.columns if c.lower() in close]
+        meant = [repr(c) for near in close for c in self.columns if c.lower() == near]
         if meant:
             return f"did you mean {' or '.join(meant)}?"
+        if len(self.columns) == 1 and any(mark in self.columns[0] for mark in ";\t|"):
+            return f"its only one is {self.columns[0]!r}: separate the columns with commas"
         shown = ", ".join(self.columns[:20]) + (", …" if len(self.columns) > 20 else "")
         return f"give one of its columns: {shown}"
 
@@ -98,7 +100,10 @@ def open_table(path: str | Path) -> Table:
     file, _ = split_tree(path)
     suffix = suffix_of(path)
     if not file.is_file():
-        raise FileNotFoundError(f"there is no file {str(file)!r}; give the path of a table")
+        others = [f.name for f in file.parent.iterdir()] if file.parent.is_dir() else []
+        near = difflib.get_close_matches(file.name, others, n=1, cutoff=0.8)
+        hint = f"did you mean {near[0]!r}?" if near else "give the path of a table"
+        raise FileNotFoundError(f"there is no file {str(file)!r}; {hint}")
     with _reading(str(path)):
         if suffix == ".root":
             return _open_root(str(path))
@@ -120,7 +125,7 @@ def numbers(batch: pa.RecordBatch, columns: Sequence[str], first_row: int = 0) -
     """
     values = np.empty((batch.num_rows, len(columns)))
     for i, name in enumerate(columns):
-        values[:, i] = _floats(batch.column(name), name)
+        values[:, i] = floats(batch.column(name), name)
     bad = ~np.isfinite(values)
     if bad.any():
         row, column = (int(index) for index in np.argwhere(bad)[0])
@@ -177,7 +182,7 @@ def suffix_of(path: str | Path) -> str:
     )
 
 
-def _floats(column: pa.Array, name: str) -> Floats:
+def floats(column: pa.Array, name: str) -> Floats:
     """Numbers of a column, with NaN where there is none."""
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -380,7 +385,8 @@ def _reading(path: str) -> Iterator[None]:
     except ImportError:
         raise
     except Exception as error:  # a damaged ROOT file makes uproot raise almost anything
-        if isinstance(error, ValueError) and not isinstance(error, pa.ArrowException):
+        theirs = isinstance(error, pa.ArrowException | UnicodeDecodeError)
+        if isinstance(error, ValueError) and not theirs:
             raise
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise ValueError(

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
-from isotone.atomic import replacing
+from isotone.checkpoint import load_checkpoint, save_checkpoint
 from isotone.losses import Loss, mean
 from isotone.network import LipschitzNetwork
 from isotone.rows import Rows, check_rows, order_of_rows
@@ -276,7 +276,7 @@ def train(
     checkpoint: str | Path | None = None,
     progress: bool = False,
 ) -> History:
-    """Train one network on scaled rows.
+    """Train one network on scaled rows, in the precision of its weights.
 
     Parameters
     ----------
@@ -294,9 +294,10 @@ def train(
     >>> history.training[-1] < history.training[0]
     True
     """
-    recipe, metric = recipe or Recipe(), network.metric
-    rows = Rows.of(x, y, loss, sample_weight=sample_weight, metric=metric)
-    held_out = None if validation is None else Rows.of(*validation, loss, metric=metric)
+    recipe = recipe or Recipe()
+    like: dict[str, Any] = {"metric": network.metric, "dtype": dtype_of(network)}
+    rows = Rows.of(x, y, loss, sample_weight=sample_weight, **like)
+    held_out = None if validation is None else Rows.of(*validation, loss, **like)
     check_rows(network, loss, rows, held_out)
     return fit(
         NetworkLearner(network, loss, recipe),
@@ -307,6 +308,11 @@ def train(
         identity=f"{network} {loss}",
         progress=progress,
     )
+
+
+def dtype_of(network: LipschitzNetwork) -> torch.dtype:
+    """The precision of the weights."""
+    return next(network.parameters()).dtype
 
 
 def _one_epoch(
@@ -357,7 +363,6 @@ def _fingerprint(
 
 def _save(path: Path, learner: Learner, run: _Progress, key: str) -> None:
     content = {
-        "key": key,
         "epoch": run.epoch,
         "history": json.dumps(run.history.to_dict()),
         "learner": learner.state(),
@@ -365,23 +370,11 @@ def _save(path: Path, learner: Learner, run: _Progress, key: str) -> None:
         "best_loss": run.best_loss,
         "best_epoch": run.best_epoch,
     }
-    with replacing(path) as temporary:
-        torch.save(content, temporary)
+    save_checkpoint(path, key, content)
 
 
 def _load(path: Path, learner: Learner, key: str) -> _Progress:
-    try:
-        content = torch.load(path, weights_only=True)
-        same = content["key"] == key
-    except Exception as error:  # pickle, zip and torch raise almost anything for a foreign file
-        raise ValueError(
-            f"checkpoint {str(path)!r} cannot be read ({error}); remove it"
-        ) from error
-    if not same:
-        raise ValueError(
-            f"checkpoint {str(path)!r} is of another run (other rows, network, loss or recipe); "
-            "continue with the same, or remove it to start anew"
-        )
+    content = load_checkpoint(path, key)
     learner.load_state(content["learner"])
     history = History(**json.loads(content["history"]))
     best = [content[name] for name in ("best", "best_loss", "best_epoch")]

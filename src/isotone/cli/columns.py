@@ -2,20 +2,65 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from isotone.scaling import Kind
+import numpy as np
+
+from isotone.elementary import Floats
+from isotone.scaling import Kind, Log
 from isotone.table import Table
+
+_LARGEST = 1e150
+
+
+@dataclass(frozen=True)
+class Direction:
+    """The sign with which the target, or the probability of one of its classes, goes."""
+
+    column: str
+    sign: int
+    of_class: str | None = None
+
+    @property
+    def option(self) -> str:
+        """How a user asks for it."""
+        name = self.column if self.of_class is None else f"{self.column}:{self.of_class}"
+        return f"--{'increasing' if self.sign > 0 else 'decreasing'} {name}"
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Features with their directions and kinds of scaling, and the target."""
+    """Features with their directions, logarithms and categories, and the target.
+
+    Parameters
+    ----------
+    offsets : of the logarithms, for the columns that take one
+    categorical : features that hold categories
+    """
 
     features: tuple[str, ...]
-    monotonic_cst: tuple[int, ...]
-    kinds: tuple[Kind, ...]
     target: str
+    directions: tuple[Direction, ...] = ()
+    offsets: tuple[tuple[str, float], ...] = ()
+    categorical: tuple[str, ...] = ()
+
+    @property
+    def monotonic_cst(self) -> tuple[int, ...]:
+        """One direction per feature, for a target that is a number, or 0 and 1."""
+        signs = {direction.column: direction.sign for direction in self.directions}
+        return tuple(signs.get(name, 0) for name in self.features)
+
+    @property
+    def kinds(self) -> tuple[Kind | Log, ...]:
+        """Scalings: logarithms where they are asked for, else "standard"."""
+        offsets = dict(self.offsets)
+        return tuple(_kind(offsets[n]) if n in offsets else "standard" for n in self.features)
+
+
+def _kind(offset: float) -> Kind | Log:
+    return Log(offset=offset) if offset else "log"
 
 
 def choose_columns(
@@ -26,6 +71,7 @@ def choose_columns(
     decreasing: str | None,
     log: str | None,
     weights: str | None = None,
+    categorical: str | None = None,
 ) -> Columns:
     """Check what was asked for against the columns of the table.
 
@@ -34,29 +80,100 @@ def choose_columns(
     table.find([target, *([weights] if weights else [])])
     others = tuple(name for name in table.columns if name not in (target, weights))
     names = listed(features) or others
+    _check_roles(table, names, target, weights)
+    directions = [
+        _direction(part, sign, names)
+        for text, sign in ((increasing, 1), (decreasing, -1))
+        for part in listed(text)
+    ]
+    offsets = [_offset(part, names) for part in listed(log)]
+    found = Columns(names, target, tuple(directions), tuple(offsets), listed(categorical))
+    _check_options(table, found)
+    return found
+
+
+def _check_roles(table: Table, names: Sequence[str], target: str, weights: str | None) -> None:
     table.find(names)
-    up, down, logs = listed(increasing), listed(decreasing), listed(log)
-    for option, chosen in (("increasing", up), ("decreasing", down), ("log", logs)):
-        for name in chosen:
-            if name not in names:
-                table.find([name])
-                raise ValueError(f"`--{option} {name}` is not among the features; add it to them")
-    if set(up) & set(down):
-        name = min(set(up) & set(down))
-        raise ValueError(f"{name!r} is both increasing and decreasing; choose one of them")
+    if not names:
+        raise ValueError(f"{table.path!r} has no column beside {target!r}; features are needed")
     for role, taken in (("target", target), ("weight", weights)):
         if taken in names:
             raise ValueError(f"the {role} {taken!r} is among the features; leave it out")
     if target == weights:
         raise ValueError(f"{target!r} is both the target and the weights; choose one of them")
     if len(set(names)) < len(names):
-        raise ValueError(f"`--features {features}` names a column twice; name each once")
-    return Columns(
-        features=names,
-        monotonic_cst=tuple((name in up) - (name in down) for name in names),
-        kinds=tuple("log" if name in logs else "standard" for name in names),
-        target=target,
-    )
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"`--features` names the column {repeated!r} twice; name each once")
+
+
+def _check_options(table: Table, columns: Columns) -> None:
+    """Refuse options about columns that are no features, or that contradict each other."""
+    asked = [(direction.option, direction.column) for direction in columns.directions]
+    asked += [(f"--log {name}", name) for name, _ in columns.offsets]
+    for option, name in [*asked, *((f"--categorical {n}", n) for n in columns.categorical)]:
+        if name not in columns.features:
+            table.find([name])
+            raise ValueError(f"`{option}` is not among the features; add {name!r} to them")
+    for option, name in asked:
+        if name in columns.categorical:
+            raise ValueError(
+                f"`{option}` cannot be had: {name!r} is categorical, and categories have no "
+                "order; leave out one of the two options, or replace the categories by numbers"
+            )
+    seen: dict[tuple[str, str | None], int] = {}
+    for direction in columns.directions:
+        key = direction.column, direction.of_class
+        if seen.setdefault(key, direction.sign) != direction.sign:
+            raise ValueError(
+                f"{direction.column!r} is both increasing and decreasing; choose one of them"
+            )
+
+
+def _direction(text: str, sign: int, names: Sequence[str]) -> Direction:
+    """`column` or `column:class`; a colon in the name of a column is left alone."""
+    column, colon, of_class = text.rpartition(":")
+    if text in names or not colon:
+        return Direction(text, sign)
+    return Direction(column.strip(), sign, of_class.strip())
+
+
+def _offset(text: str, names: Sequence[str]) -> tuple[str, float]:
+    """`column` or `column=offset`."""
+    column, sign, offset = text.rpartition("=")
+    if text in names or not sign:
+        return text, 0.0
+    return column.strip(), one_number(offset, f"log {column.strip()}=")
+
+
+def check_numbers(columns: Columns, names: Sequence[str], X: Floats) -> None:
+    """Raise `ValueError` if a column has numbers without a scale, or without a logarithm.
+
+    Parameters
+    ----------
+    names : of the columns of `X`, which may hold NaN
+    """
+    for name, column in zip(names, X.T, strict=True):
+        largest = float(np.nanmax(np.abs(column)))
+        if largest > _LARGEST:
+            raise ValueError(
+                f"column {name!r} holds numbers as large as {largest:g}; beyond {_LARGEST:g} "
+                "their squares overflow: choose other units, or leave the column out"
+            )
+    for name, offset in columns.offsets:
+        least = float(np.nanmin(X[:, list(names).index(name)]))
+        if not least + offset > 0:
+            shift = float(f"{1.0 - least:.3g}")
+            raise ValueError(
+                f"`--log {name}`: column {name!r} goes down to {least:g}, and log(x + {offset:g}) "
+                f"does not exist there; add an offset, as in `--log {name}={shift:g}`, or leave "
+                f"{name!r} out of `--log`"
+            )
+
+
+def suggest(name: str, known: Sequence[str]) -> str:
+    """What was meant, or what there is."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known[:20])}"
 
 
 def listed(text: str | None) -> tuple[str, ...]:
@@ -80,6 +197,16 @@ def one_number(text: str, option: str) -> float:
     if len(found) != 1:
         raise ValueError(f"`--{option} {text}` must be one number")
     return found[0]
+
+
+def widths_of(text: str) -> tuple[int, ...]:
+    """Widths of hidden layers separated by commas."""
+    widths = [part.isdecimal() and int(part) > 0 for part in listed(text)]
+    if not widths or not all(widths):
+        raise ValueError(
+            f"`--hidden {text}` must hold whole numbers of at least 1, such as 32,32, or 16"
+        )
+    return tuple(int(part) for part in listed(text))
 
 
 def counts_of(text: str, option: str) -> tuple[int, ...]:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import logging
-from contextlib import contextmanager
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from isotone.cli import terminal
-from isotone.cli.columns import Columns, choose_columns, counts_of, listed, numbers_of, one_number
+from isotone.cli.cluster import cluster
+from isotone.cli.columns import (
+    Columns,
+    check_numbers,
+    choose_columns,
+    counts_of,
+    listed,
+    numbers_of,
+    one_number,
+    widths_of,
+)
 from isotone.cli.terminal import errors, output, printable
 from isotone.scaling import Scaling
 from isotone.table import open_table, read_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from distributed import Client
+    from collections.abc import Sequence
 
     from isotone.sweep import Problem
 
@@ -57,18 +64,27 @@ def sweep(
 
     source = open_table(table)
     columns = choose_columns(source, target, features, increasing, decreasing, log)
+    for direction in columns.directions:
+        if direction.of_class is not None:
+            raise ValueError(
+                f"`{direction.option}` names a class, but a sweep learns numbers, or the class 1 "
+                f"of 0 and 1; leave out ':{direction.of_class}', or use isotone train"
+            )
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"`--out {out}` is a file; give the name of a directory")
     recipe = Recipe(epochs=epochs, batch_size=batch_size)
     size = None if group_size == "full" else int(one_number(group_size, "group-size"))
-    if shard_size < 1 or workers < 1:
-        raise ValueError("`--shard-size` and `--workers` must be at least 1")
+    if shard_size < 1:
+        raise ValueError(f"`--shard-size {shard_size}` must be at least 1")
     grid = Grid(
         seeds=counts_of(seeds, "seeds"),
         lipschitz=numbers_of(lipschitz, "lipschitz"),
-        hidden=tuple(counts_of(w.replace("-", ","), "hidden") for w in listed(hidden)),
+        hidden=tuple(widths_of(w.replace("-", ",")) for w in listed(hidden)),
         losses=listed(loss),
     )
     problem = _problem(table, columns, recipe, size, validation)
-    with _cluster(scheduler, workers) as client, _progress() as progress:
+    _check_target(problem, grid.losses, target)
+    with cluster(scheduler, workers) as client, _progress() as progress:
         task = progress.add_task("shards", total=None)
 
         def show(done: int, total: int) -> None:
@@ -85,7 +101,10 @@ def _problem(
     from isotone.sweep import Problem
 
     values = read_numbers(path, [*columns.features, columns.target])
+    if len(values) == 0:
+        raise ValueError(f"{path!r} has no rows; training needs some")
     X, y = values[:, :-1], values[:, -1]
+    check_numbers(columns, columns.features, X)
     training, held_out = split(len(X), fraction)
     scaling = Scaling.fit(X[training], list(columns.kinds))
     x = scaling.transform(X)
@@ -93,31 +112,25 @@ def _problem(
     return Problem(*rows, columns.monotonic_cst, recipe, group_size)
 
 
-@contextmanager
-def _cluster(address: str | None, workers: int) -> Iterator[Client]:
-    """A client of the given scheduler, or of a local cluster that ends with the command."""
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise ImportError("a sweep needs Dask; run: pip install 'isotone[sweep]'") from error
-    if address is not None:
-        with Client(address, timeout="20s") as client:  # type: ignore[no-untyped-call]
-            yield client
-        return
-    logging.getLogger("distributed").setLevel(logging.ERROR)
-    cluster = LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=workers,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-    )
-    with cluster, Client(cluster) as client:  # type: ignore[no-untyped-call]
-        yield client
+def _check_target(problem: Problem, losses: Sequence[str], target: str) -> None:
+    """Refuse losses for classes unless the target holds 0 and 1."""
+    from isotone.losses import parse_loss
+
+    different = np.unique(np.concatenate([problem.training[1], problem.validation[1]]))
+    wrong = [loss for loss in losses if parse_loss(loss).outputs == "logits"]
+    if wrong and not np.array_equal(different, [0, 1]):
+        shown = ", ".join(f"{value:g}" for value in different[:4])
+        raise ValueError(
+            f"`--loss {wrong[0]}` of a sweep needs a target of 0 and 1 but {target!r} holds "
+            f"{shown}{', ...' if len(different) > 4 else ''}; choose --loss squared-error, make "
+            "such a column, or use isotone train, which takes all classes"
+        )
 
 
 def _progress() -> Progress:
     shards = TextColumn("{task.completed:.0f} of {task.total} shards")
-    return Progress(BarColumn(), shards, TimeRemainingColumn(), console=errors, transient=True)
+    columns = BarColumn(), shards, TimeRemainingColumn()
+    return Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True)
 
 
 def _print_best(results: Any, out: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,181 +12,257 @@ import numpy as np
 import typer
 
 import isotone
-from isotone.atomic import replacing
+from isotone.atomic import remove_leftovers, replacing
 from isotone.certificate import Certificate
 from isotone.cli import terminal
-from isotone.cli.columns import Columns, choose_columns, counts_of, listed, one_number
+from isotone.cli.columns import (
+    Columns,
+    choose_columns,
+    listed,
+    one_number,
+    suggest,
+    widths_of,
+)
+from isotone.cli.metrics import judge
+from isotone.cli.rows import LabeledRows, Reading, fills_of, read_rows
+from isotone.cli.target import CLASSIFICATION, REGRESSION, Target
 from isotone.cli.terminal import output, printable
-from isotone.elementary import Floats
+from isotone.encoding import Encoding
 from isotone.frozen import FrozenNetwork
-from isotone.table import open_table, read_numbers
+from isotone.scaling import Kind, Log
+from isotone.table import open_table
 
 if TYPE_CHECKING:
     from isotone.certified import CertifiedEstimator
     from isotone.training import History
 
-_CLASSIFICATION = {
-    "cross-entropy": "log_loss",
-    "hinge": "hinge",
-    "dynamic-hinge": "dynamic_hinge",
-}
-_REGRESSION = {
-    "squared-error": "squared_error",
-    "absolute-error": "absolute_error",
-    "quantile": "quantile",
-}
-
 
 def train(
     table: Annotated[str, typer.Argument(help="CSV, Parquet or ROOT (file.root:tree).")],
-    target: Annotated[str, typer.Option(help="Column to learn: 0 and 1, or numbers.")],
+    target: Annotated[str, typer.Option(help="Column to learn: classes or numbers.")],
     out: Annotated[Path, typer.Option(help="Directory for the model and what goes with it.")],
     features: Annotated[str | None, typer.Option(help="Columns a,b,...; default: all.")] = None,
-    increasing: Annotated[str | None, typer.Option(help="More of these never lowers it.")] = None,
-    decreasing: Annotated[str | None, typer.Option(help="More of these never raises it.")] = None,
+    increasing: Annotated[
+        str | None, typer.Option(help="More of these never lowers it: a,b, or a:CLASS.")
+    ] = None,
+    decreasing: Annotated[
+        str | None, typer.Option(help="More of these never raises it: a,b, or a:CLASS.")
+    ] = None,
+    categorical: Annotated[
+        str | None, typer.Option(help="Columns of text: one feature for every category.")
+    ] = None,
+    missing: Annotated[
+        str, typer.Option(help="Gaps: refuse, or indicator (learn what a gap means).")
+    ] = "refuse",
     lipschitz: Annotated[str, typer.Option(help="λ: 2, or a=2,b=0.5, or auto.")] = "auto",
-    log: Annotated[str | None, typer.Option(help="Take the logarithm of these.")] = None,
+    log: Annotated[
+        str | None, typer.Option(help="Logarithm of these: a,b, or b=0.5 for log(b + 0.5).")
+    ] = None,
     hidden: Annotated[str, typer.Option(help="Widths of the hidden layers.")] = "32,32",
     group_size: Annotated[
         str, typer.Option(help="Units sorted together: 2, full, auto.")
     ] = "auto",
     loss: Annotated[str | None, typer.Option(help="Default: by the target.")] = None,
-    epochs: Annotated[int, typer.Option(help="Passes over the rows.")] = 100,
-    members: Annotated[int, typer.Option(help="Networks to average into one.")] = 4,
-    seed: Annotated[int, typer.Option(help="Same seed, same model.")] = 0,
+    class_weight: Annotated[
+        str, typer.Option(help="none, or balanced: rare classes count as much as others.")
+    ] = "none",
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the rows.")] = 100,
+    members: Annotated[int, typer.Option(min=1, help="Networks to average into one.")] = 4,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same model.")] = 0,
     weights: Annotated[str | None, typer.Option(help="Column of weights of the rows.")] = None,
     validation: Annotated[str, typer.Option(help="A fraction of the rows, or a table.")] = "0.2",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a killed run.")] = False,
 ) -> None:
     """Train a model on a table, certify it, and say how good it is on rows it has not seen.
 
-    Losses: cross-entropy, hinge, dynamic-hinge for a target of 0 and 1; squared-error,
-    absolute-error, quantile for numbers. Writes model.isotone, certificate.json, history.json and
-    metrics.json.
+    A target of text, or of two numbers, is learned as classes, any other as a number. A direction
+    is about the number, or about the probability of a class: the larger of two numbers, or the
+    CLASS you name.
+
+    Losses: cross-entropy for classes, and for two of them hinge or dynamic-hinge; squared-error,
+    absolute-error, quantile or quantile:0.9 for numbers. Whole numbers are learned as classes with
+    --loss cross-entropy.
+
+    Writes model.isotone, certificate.json, history.json and metrics.json. For example:
+
+    isotone train loans.csv --target paid --increasing income:yes --decreasing debt:yes --out model
     """
+    _check_choices(out, missing=missing, class_weight=class_weight)
     source = open_table(table)
-    columns = choose_columns(source, target, features, increasing, decreasing, log, weights)
-    training, held_out = _rows(table, validation, columns, weights)
-    estimator = _estimator(columns, training[1], loss)
-    unseen = set(held_out[1].tolist()) - set(training[1].tolist())
-    if hasattr(estimator, "class_weight") and unseen:
-        raise ValueError(
-            f"the validation rows have a {target!r} of {min(unseen):g}, which no training row has"
-        )
+    columns = choose_columns(
+        source, target, features, increasing, decreasing, log, weights, categorical
+    )
+    kind, level = _loss(loss)
+    reading = read_rows(
+        source,
+        columns,
+        weights=weights,
+        validation=validation,
+        loss=kind,
+        gaps_allowed=missing == "indicator",
+    )
+    estimator = _estimator(reading, columns, kind, level, class_weight)
     estimator.set_params(
-        lipschitz=_lipschitz(lipschitz, columns),
-        hidden_layer_sizes=counts_of(hidden, "hidden"),
+        lipschitz=_lipschitz(lipschitz, columns, reading.encoding),
+        hidden_layer_sizes=widths_of(hidden),
         group_size=_group_size(group_size),
+        missing={"refuse": "error"}.get(missing, missing),
         max_iter=epochs,
         n_members=members,
         random_state=seed,
         verbose=True,
     )
-    X, y, weight = training
-    checkpoints = out / ".isotone-checkpoints"
-    if not resume:
-        remove_checkpoints(checkpoints)
-    estimator.keep_checkpoints(checkpoints).fit(X, y, sample_weight=weight)
-    provenance = {"table": table, "target": target, "rows": len(X), "seed": seed}
-    certificate = isotone.certify(
-        replace(
-            estimator.network_,
-            features=columns.features,
-            provenance=dict(estimator.network_.provenance) | provenance,
-        )
-    )
-    metrics = _metrics(certificate.frozen, *held_out)
+    _fit(estimator, reading.training, out / ".isotone-checkpoints", resume)
+    provenance = {"table": table, "target": target, "rows": len(reading.training), "seed": seed}
+    certificate = isotone.certify(_named(estimator, reading, provenance))
+    metrics = judge(certificate.frozen, _completed(estimator, reading.validation))
     _write(certificate, estimator.history_, metrics, out)
-    remove_checkpoints(checkpoints)
-    _report(certificate, metrics, out)
+    remove_checkpoints(out / ".isotone-checkpoints")
+    _report(certificate, reading.target, metrics, out)
     raise typer.Exit(0 if certificate.holds else 1)
 
 
-Rows = tuple[Floats, Floats, Floats | None]
+def _check_choices(out: Path, *, missing: str, class_weight: str) -> None:
+    for option, value, choices in (
+        ("missing", missing, ("refuse", "indicator")),
+        ("class-weight", class_weight, ("none", "balanced")),
+    ):
+        if value not in choices:
+            raise ValueError(f"`--{option} {value}` is unknown; choose {' or '.join(choices)}")
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"`--out {out}` is a file; give the name of a directory")
 
 
-def _rows(table: str, validation: str, columns: Columns, weights: str | None) -> tuple[Rows, Rows]:
-    """Rows to train on, and rows to judge by: a part of the table, or another one."""
-    from isotone.rows import split
-
-    rows = _read(table, columns, weights)
-    if validation == table:
-        raise ValueError("`--validation` is the table itself; give other rows, or a fraction")
-    try:
-        fraction = float(validation)
-    except ValueError:
-        return rows, _read(validation, columns, weights)
-    kept, left = split(len(rows[0]), fraction)
-    return _part(rows, kept), _part(rows, left)
+def _loss(text: str | None) -> tuple[str, float | None]:
+    """Name of a loss, and its parameter; an empty name if the target is to decide."""
+    name, colon, parameter = (text or "").partition(":")
+    if name not in ("", *CLASSIFICATION, *REGRESSION):
+        choices = ", ".join([*CLASSIFICATION, *REGRESSION])
+        raise ValueError(f"`--loss {text}` is unknown; choose from {choices}")
+    if colon and name != "quantile":
+        raise ValueError(f"`--loss {text}` has a parameter, but only quantile:0.9 takes one here")
+    return name, one_number(parameter, "loss quantile:") if colon else None
 
 
-def _read(table: str, columns: Columns, weights: str | None) -> Rows:
-    names = [*columns.features, columns.target, *([weights] if weights else [])]
-    values = read_numbers(table, names)
-    if len(values) == 0:
-        raise ValueError(f"{table!r} has no rows; training needs some")
-    n = len(columns.features)
-    return values[:, :n], values[:, n], values[:, n + 1] if weights else None
-
-
-def _part(rows: Rows, mask: Any) -> Rows:
-    X, y, weight = rows
-    return X[mask], y[mask], None if weight is None else weight[mask]
-
-
-def _estimator(columns: Columns, y: Floats, loss: str | None) -> CertifiedEstimator:
+def _estimator(
+    reading: Reading, columns: Columns, loss: str, level: float | None, class_weight: str
+) -> CertifiedEstimator:
     from isotone.estimators import MonotonicClassifier, MonotonicRegressor
 
-    binary = np.array_equal(np.unique(y), [0, 1])
-    name, colon, parameter = (loss or ("cross-entropy" if binary else "squared-error")).partition(
-        ":"
-    )
-    if name not in (*_CLASSIFICATION, *_REGRESSION):
-        choices = ", ".join([*_CLASSIFICATION, *_REGRESSION])
-        raise ValueError(f"`--loss {loss}` is unknown; choose from {choices}")
-    if colon and name != "quantile":
-        raise ValueError(f"`--loss {loss}` has a parameter, but only quantile:0.9 takes one here")
-    if name in _CLASSIFICATION and not binary:
-        raise ValueError(
-            f"`--loss {name}` needs a target of 0 and 1 but {columns.target!r} holds "
-            f"{', '.join(f'{value:g}' for value in np.unique(y)[:4])}, ...; choose squared-error, "
-            "or make such a column"
-        )
+    target, features = reading.target, reading.encoding.uncompleted
     options: dict[str, Any] = {
-        "monotonic_cst": list(columns.monotonic_cst),
-        "scaling": ["log" if kind == "log" else "auto" for kind in columns.kinds],
+        "monotonic_cst": target.monotonic_cst(columns.directions, features),
+        "scaling": _scaling(columns, reading.encoding),
     }
-    if name in _CLASSIFICATION:
-        return MonotonicClassifier(**options | {"loss": _CLASSIFICATION[name]})
-    if colon:
-        options["quantile"] = one_number(parameter, "loss quantile:")
-    return MonotonicRegressor(**options | {"loss": _REGRESSION[name]})
+    if target.classes is None:
+        if class_weight != "none":
+            raise ValueError(
+                f"`--class-weight {class_weight}` is for classes but {target.name!r} is learned "
+                "as a number; leave it out, or add `--loss cross-entropy`"
+            )
+        options["loss"] = REGRESSION[loss or "squared-error"]
+        options |= {} if level is None else {"quantile": level}
+        return MonotonicRegressor(**options)
+    if loss in REGRESSION or (loss != "cross-entropy" and loss and len(target.classes) > 2):
+        raise ValueError(
+            f"`--loss {loss}` is for {'numbers' if loss in REGRESSION else 'two classes'} but "
+            f"{target.name!r} holds the classes {', '.join(target.classes[:5])}; choose "
+            "--loss cross-entropy"
+        )
+    options["class_weight"] = None if class_weight == "none" else class_weight
+    options["loss"] = CLASSIFICATION[loss or "cross-entropy"]
+    return MonotonicClassifier(**options)
 
 
-def _lipschitz(text: str, columns: Columns) -> Any:
+def _scaling(columns: Columns, encoding: Encoding) -> list[Any]:
+    """Logarithms as asked for, categories as they are, a good choice for others."""
+    kinds = dict(zip(columns.features, columns.kinds, strict=True))
+    return [
+        "identity" if name in encoding.categories else _automatic(kinds[name])
+        for name in columns.features
+        for _ in encoding.expand(name)
+    ]
+
+
+def _automatic(kind: Kind | Log) -> Any:
+    return "auto" if kind == "standard" else kind
+
+
+def _fit(
+    estimator: CertifiedEstimator, rows: LabeledRows, checkpoints: Path, resume: bool
+) -> None:
+    from isotone.checkpoint import CheckpointError
+
+    if not resume:
+        remove_checkpoints(checkpoints)
+    estimator.keep_checkpoints(checkpoints)
+    try:
+        estimator.fit(rows.X, rows.y, sample_weight=rows.weight)
+    except CheckpointError as error:
+        raise ValueError(
+            f"`--resume` cannot go on: the checkpoint in {str(checkpoints.parent)!r} "
+            f"{error.reason}; give the table and the options of the run that was killed, or leave "
+            "out `--resume` to start anew"
+        ) from error
+
+
+def _completed(estimator: CertifiedEstimator, rows: LabeledRows) -> LabeledRows:
+    missing = estimator.missing_
+    return rows if missing is None else replace(rows, X=missing.complete(rows.X))
+
+
+def _named(
+    estimator: CertifiedEstimator, reading: Reading, provenance: dict[str, Any]
+) -> FrozenNetwork:
+    """The network with the names of its features and classes, and where it comes from."""
+    encoding = reading.encoding
+    if estimator.missing_ is not None:
+        encoding = fills_of(encoding, estimator.missing_.fills)
+    if not encoding.is_plain:
+        provenance = provenance | {"encoding": encoding.to_dict()}
+    return replace(
+        estimator.network_,
+        features=encoding.features,
+        classes=reading.target.classes,
+        provenance=dict(estimator.network_.provenance) | provenance,
+    )
+
+
+def _lipschitz(text: str, columns: Columns, encoding: Encoding) -> Any:
     if text == "auto":
         return "auto"
     pairs = [part.partition("=") for part in listed(text)]
     try:
         if len(pairs) == 1 and not pairs[0][1]:
-            return float(text)
-        named = {name.strip(): float(value) for name, _, value in pairs}
+            return _positive(text)
+        named = {name.strip(): _positive(value) for name, _, value in pairs}
     except ValueError as error:
-        raise ValueError(f"`--lipschitz {text}` must be 2, or a=2,b=0.5, or auto") from error
+        raise ValueError(
+            f"`--lipschitz {text}` must be 2, or a=2,b=0.5, or auto, with positive numbers"
+        ) from error
     unknown = [name for name in named if name not in columns.features]
     if unknown or len(named) < len(pairs):
         name = unknown[0] if unknown else "a feature twice"
-        raise ValueError(f"`--lipschitz {text}` names {name}; give every feature once")
+        hint = f" ({suggest(name, columns.features)})" if unknown else ""
+        raise ValueError(f"`--lipschitz {text}` names {name}{hint}; give every feature once")
     missing = [name for name in columns.features if name not in named]
     if missing:
         raise ValueError(f"`--lipschitz {text}` lacks {missing[0]!r}; give λ for every feature")
-    return [named[name] for name in columns.features]
+    return [named[name] for name in columns.features for _ in encoding.expand(name)]
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise ValueError(f"{text} is not positive")
+    return value
 
 
 def remove_checkpoints(directory: Path) -> None:
     """Remove what earlier runs left there, and nothing else."""
     for name in ("scan", "members"):
         (directory / name).unlink(missing_ok=True)
+        remove_leftovers(directory / name)
     if directory.is_dir() and not any(directory.iterdir()):
         directory.rmdir()
 
@@ -196,31 +271,6 @@ def _group_size(text: str) -> Any:
     if text in ("full", "auto"):
         return None if text == "full" else "auto"
     return int(one_number(text, "group-size"))
-
-
-def _metrics(
-    frozen: FrozenNetwork, X: Floats, y: Floats, weight: Floats | None
-) -> dict[str, float]:
-    """How good the model is on rows that it has not seen."""
-    from sklearn import metrics
-
-    score = frozen.score(X)
-    weights = {"sample_weight": weight}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about metrics that these rows do not define: left out
-        if frozen.outputs == "values":
-            found = {
-                "R2": metrics.r2_score(y, score, **weights),
-                "RMSE": metrics.root_mean_squared_error(y, score, **weights),
-            }
-        else:
-            found = {
-                "AUC": metrics.roc_auc_score(y, score, **weights),
-                "accuracy": metrics.accuracy_score(y, score >= 0, **weights),
-                "log loss": metrics.log_loss(y, frozen.probability(X), labels=[0, 1], **weights),
-            }
-    defined = {name: float(value) for name, value in found.items() if math.isfinite(value)}
-    return {"validation rows": float(len(y))} | defined
 
 
 def _write(
@@ -236,11 +286,16 @@ def _write(
     for name, text in texts.items():
         with replacing(out / name) as temporary:
             temporary.write_text(text)
+    for name in ("model.isotone", *texts):
+        remove_leftovers(out / name)
 
 
-def _report(certificate: Certificate, metrics: dict[str, float], out: Path) -> None:
+def _report(
+    certificate: Certificate, target: Target, metrics: dict[str, float], out: Path
+) -> None:
     slopes = ", ".join(f"{value:.4g}" for value in np.unique(certificate.lipschitz))
     lines = {
+        "learned": target.describe(),
         "certificate": "HOLDS" if certificate.holds else "FAILS",
         "guaranteed": certificate.guarantee,
         "λ, scaled": slopes,

@@ -1,0 +1,249 @@
+"""The rows of `isotone train`: read, encoded, checked, and split into two parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from isotone.cli.columns import Columns, check_numbers
+from isotone.cli.target import Target, read_target
+from isotone.elementary import Floats
+from isotone.encoding import MAX_CATEGORIES, Encoding, is_blank, numbers_with_gaps
+from isotone.table import Table, floats, open_table
+
+
+@dataclass(frozen=True, eq=False)
+class LabeledRows:
+    """Encoded rows, NaN where numbers are missing, with targets and perhaps weights.
+
+    Parameters
+    ----------
+    y : values, or numbers of classes
+    """
+
+    X: Floats
+    y: Floats
+    weight: Floats | None = None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __getitem__(self, mask: Any) -> LabeledRows:
+        weight = None if self.weight is None else self.weight[mask]
+        return LabeledRows(self.X[mask], self.y[mask], weight)
+
+    def counted(self) -> NDArray[np.intp]:
+        """Numbers of the rows that do not have weight 0."""
+        return np.arange(len(self)) if self.weight is None else np.flatnonzero(self.weight > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What `read_rows` found."""
+
+    encoding: Encoding
+    target: Target
+    training: LabeledRows
+    validation: LabeledRows
+
+
+def read_rows(
+    table: Table,
+    columns: Columns,
+    *,
+    weights: str | None,
+    validation: str,
+    loss: str,
+    gaps_allowed: bool,
+) -> Reading:
+    """Rows to train on, and rows to judge by: a part of the table, or another one."""
+    from isotone.rows import split
+
+    _refuse_text(table, columns)
+    encoding = Encoding.fit(table, columns.features, columns.categorical)
+    rows, cells = _read(table, encoding, columns.target, weights)
+    _check_gaps(table, rows, encoding, gaps_allowed)
+    check_numbers(columns, encoding.uncompleted, rows.X)
+    counted = rows.counted()
+    target, y = read_target(columns.target, cells.take(counted), loss, counted)
+    rows = replace(rows[counted], y=y)
+    fraction = _fraction(validation)
+    if fraction is None:
+        other = _read_validation(table, validation, encoding, target, weights)
+        _check_gaps(open_table(validation), other, encoding, gaps_allowed)
+        _refuse_new_gaps(validation, rows, other, encoding)
+        return Reading(encoding, target, rows, other)
+    _, left = split(len(rows), fraction)
+    left &= ~_only_there(_traits(rows, target), left)
+    if not left.any():
+        raise ValueError(
+            f"the {len(rows)} rows of {table.path!r} leave none to validate on; give more rows, "
+            "or a table of other rows with `--validation FILE`"
+        )
+    return Reading(encoding, target, rows[~left], rows[left])
+
+
+def _fraction(validation: str) -> float | None:
+    """The fraction that an option gives, or None if it gives a file."""
+    try:
+        fraction = float(validation)
+    except ValueError:
+        return None
+    if not 0 < fraction < 1:
+        raise ValueError(
+            f"`--validation {validation}` must lie between 0 and 1, as 0.2 does, or be a table"
+        )
+    return fraction
+
+
+def _refuse_text(table: Table, columns: Columns) -> None:
+    """Name all columns of text at once, and what to do with them."""
+    names = [name for name in columns.features if name not in columns.categorical]
+    batch = next(iter(table.batches(names)), None) if names else None
+    texts = [] if batch is None else [n for n in names if _is_text(batch.column(n), n)]
+    if not texts:
+        return
+    assert batch is not None
+    example = batch.column(texts[0]).drop_null()[0].as_py()
+    others = [name for name in columns.features if name not in texts]
+    few = [n for n in texts if len(batch.column(n).unique()) <= MAX_CATEGORIES]
+    advice = [f"leave out such columns with `--features {','.join(others)}`"] if others else []
+    advice += [f"make categories with `--categorical {','.join(few)}`"] if few else []
+    if re.fullmatch(r"\s*[+-]?\d*,\d+\s*", str(example)):
+        advice = ["write decimals with a point, as in 0.5"]
+    what = f"column {texts[0]!r} holds" if len(texts) == 1 else f"columns {', '.join(texts)} hold"
+    raise ValueError(
+        f"{what} text, such as {example!r:.40} in {texts[0]!r}; a feature must hold numbers: "
+        f"{', or '.join(advice) or 'choose another table'}"
+    )
+
+
+def _is_text(column: pa.Array, name: str) -> bool:
+    """Whether a column holds something, and none of it is a number."""
+    is_number = np.isfinite(floats(column, name))
+    return bool(not is_number.any() and not is_blank(column).all())
+
+
+def _read(
+    table: Table, encoding: Encoding, target: str, weights: str | None
+) -> tuple[LabeledRows, pa.Array]:
+    """Features and weights, and the cells of the target."""
+    names = [*encoding.columns, target, *([weights] if weights else [])]
+    X, cells, weight, n_rows = [], [], [], 0
+    for batch in table.batches(names):
+        X.append(encoding.read(batch, n_rows))
+        cells.append(batch.column(target))
+        if weights:
+            weight.append(numbers_with_gaps(batch.column(weights), weights, n_rows))
+        n_rows += batch.num_rows
+    if n_rows == 0:
+        raise ValueError(f"{table.path!r} has no rows; training needs some")
+    together = np.concatenate(X)
+    rows = LabeledRows(together, np.zeros(n_rows), np.concatenate(weight) if weights else None)
+    _check_weights(rows.weight, weights)
+    return rows, pa.chunked_array(cells).combine_chunks()
+
+
+def _check_weights(weight: Floats | None, name: str | None) -> None:
+    if weight is None:
+        return
+    bad = ~(weight >= 0)
+    if bad.any():
+        row = int(bad.argmax())
+        what = "missing" if np.isnan(weight[row]) else f"{weight[row]:g}"
+        raise ValueError(
+            f"the weight {name!r} is {what} in row {row} (data rows, counted from 0); weights "
+            "must be 0 or more: correct or drop such rows"
+        )
+    if not weight.any():
+        raise ValueError(f"the weight {name!r} is 0 in all rows; some must count")
+
+
+def _check_gaps(table: Table, rows: LabeledRows, encoding: Encoding, allowed: bool) -> None:
+    """Refuse empty columns, and gaps unless they are allowed."""
+    gaps = np.isnan(rows.X)
+    names = encoding.uncompleted
+    empty = [name for i, name in enumerate(names) if gaps[:, i].all()]
+    if empty:
+        raise ValueError(
+            f"column {empty[0]!r} of {table.path!r} is empty; leave it out with "
+            f"`--features {','.join(name for name in encoding.columns if name not in empty)}`"
+        )
+    missing = {f"missing({c})": c for c in encoding.categories}
+    holes = [(missing[n], rows.X[:, i] > 0) for i, n in enumerate(names) if n in missing]
+    holes += [(n, gaps[:, i]) for i, n in enumerate(names) if gaps[:, i].any()]
+    if holes and not allowed:
+        name, mask = holes[0]
+        shown = ", ".join(f"{n} ({m.sum()})" for n, m in holes)
+        raise ValueError(
+            f"values are missing in {shown} of {table.path!r}; the first is {name!r} in row "
+            f"{int(mask.argmax())} (data rows, counted from 0): fill or drop such rows, or add "
+            "`--missing indicator` to learn what a gap means"
+        )
+
+
+def _read_validation(
+    table: Table, validation: str, encoding: Encoding, target: Target, weights: str | None
+) -> LabeledRows:
+    if validation == table.path:
+        raise ValueError("`--validation` is the table itself; give other rows, or a fraction")
+    other = open_table(validation)
+    rows, cells = _read(other, encoding, target.name, weights)
+    loss = "squared-error" if target.classes is None else "cross-entropy"
+    counted = rows.counted()
+    found = read_target(target.name, cells.take(counted), loss, counted, varied=False)
+    return replace(rows[counted], y=_same_classes(target, *found))
+
+
+def _same_classes(target: Target, other: Target, y: Floats) -> Floats:
+    """Numbers of the classes of the training rows, for those of other rows."""
+    if target.classes is None or other.classes is None:
+        if target.classes != other.classes:
+            raise ValueError(
+                f"the validation rows do not hold numbers in {target.name!r}, as the others do; "
+                "correct them"
+            )
+        return y
+    unseen = [name for name in other.classes if name not in target.classes]
+    if unseen:
+        raise ValueError(
+            f"the validation rows have a {target.name!r} of {unseen[0]}, which no training row "
+            "has; correct or drop such rows"
+        )
+    numbers = [float(target.classes.index(other.classes[int(k)])) for k in y]
+    return np.array(numbers)
+
+
+def _refuse_new_gaps(path: str, rows: LabeledRows, other: LabeledRows, encoding: Encoding) -> None:
+    new = np.isnan(other.X).any(axis=0) & ~np.isnan(rows.X).any(axis=0)
+    if new.any():
+        name = encoding.uncompleted[int(new.argmax())]
+        raise ValueError(
+            f"values of {name!r} are missing in {path!r} but in no training row, so nothing can "
+            "be learned about such gaps; fill or drop these rows"
+        )
+
+
+def _traits(rows: LabeledRows, target: Target) -> NDArray[np.bool_]:
+    """What some rows have and others do not: gaps, and classes."""
+    classes = range(len(target.classes or ()))
+    of_class = [rows.y == k for k in classes]
+    return np.column_stack([np.isnan(rows.X), *of_class])
+
+
+def _only_there(traits: NDArray[np.bool_], left: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows that have a trait which only rows that are left out have: they must be trained on."""
+    alone = traits[left].any(axis=0) & ~traits[~left].any(axis=0)
+    return np.asarray(left & traits[:, alone].any(axis=1), dtype=np.bool_)
+
+
+def fills_of(encoding: Encoding, fills: dict[int, float]) -> Encoding:
+    """The encoding with what an estimator learned to put into gaps, by number of the feature."""
+    names: Sequence[str] = encoding.uncompleted
+    return replace(encoding, fills={names[i]: fill for i, fill in fills.items()})

@@ -1,0 +1,194 @@
+"""The target of `isotone train`: numbers, or classes with their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from isotone.cli.columns import Direction, suggest
+from isotone.elementary import Floats
+from isotone.encoding import MAX_CATEGORIES, is_blank, labels
+from isotone.table import floats
+
+_FEW = 10  # whole numbers that might be meant as classes
+
+CLASSIFICATION = {
+    "cross-entropy": "log_loss",
+    "hinge": "hinge",
+    "dynamic-hinge": "dynamic_hinge",
+}
+REGRESSION = {
+    "squared-error": "squared_error",
+    "absolute-error": "absolute_error",
+    "quantile": "quantile",
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is learned.
+
+    Parameters
+    ----------
+    classes : names, in the order of their numbers; None if the target is a number
+    is_text : whether the classes have names that are no numbers
+    few : whether there are just a few whole numbers, which could be classes as well
+    """
+
+    name: str
+    classes: tuple[str, ...] | None = None
+    is_text: bool = False
+    few: bool = False
+
+    @property
+    def n_outputs(self) -> int:
+        """One for numbers and for two classes."""
+        return 1 if self.classes is None or len(self.classes) == 2 else len(self.classes)
+
+    def describe(self) -> str:
+        """What the scores of a model are about."""
+        if self.classes is None:
+            hint = " (for classes instead: --loss cross-entropy)" if self.few else ""
+            return f"{self.name}, as a number{hint}"
+        if len(self.classes) == 2:
+            return f"probability of {self.name} = {self.classes[1]}, rather than {self.classes[0]}"
+        return f"probabilities of {self.name} = {', '.join(self.classes)}"
+
+    def monotonic_cst(
+        self, directions: Sequence[Direction], features: Sequence[str]
+    ) -> list[int] | list[list[int]]:
+        """Directions of the features; with more than two classes, for every class."""
+        table = np.zeros((self.n_outputs, len(features)), dtype=int)
+        for direction in directions:
+            output, sign = self._output(direction)
+            place = output, features.index(direction.column)
+            if table[place] == -sign:
+                raise ValueError(
+                    f"{direction.column!r} is both increasing and decreasing for {self.name!r}; "
+                    "choose one of them"
+                )
+            table[place] = sign
+        self._refuse_rivals(table, features)
+        rows: list[list[int]] = table.tolist()
+        return rows[0] if self.n_outputs == 1 else rows
+
+    def _output(self, direction: Direction) -> tuple[int, int]:
+        """The output that a direction is about, and its sign there."""
+        named, classes = direction.of_class, self.classes
+        if classes is None:
+            if named is not None:
+                raise ValueError(
+                    f"`{direction.option}` names a class but {self.name!r} is learned as a "
+                    f"number; leave out ':{named}', or add `--loss cross-entropy`"
+                )
+            return 0, direction.sign
+        if named is None:
+            if len(classes) == 2 and not self.is_text:
+                return 0, direction.sign
+            raise ValueError(
+                f"`{direction.option}` must say of which class of {self.name!r} the probability "
+                f"is meant, one of {', '.join(classes)}; write `{direction.option}:{classes[-1]}`,"
+                " for example"
+            )
+        if named not in classes:
+            raise ValueError(
+                f"`{direction.option}` names a class that {self.name!r} does not hold; "
+                f"{suggest(named, classes)}"
+            )
+        k = classes.index(named)
+        return (k, direction.sign) if len(classes) > 2 else (0, direction.sign * (2 * k - 1))
+
+    def _refuse_rivals(self, table: NDArray[np.int_], features: Sequence[str]) -> None:
+        """Of several classes, one may rise with a feature and one may fall."""
+        for sign, word in ((1, "increasing"), (-1, "decreasing")):
+            rivals = np.argwhere((table == sign).sum(axis=0) > 1)
+            if len(rivals):
+                feature = int(rivals[0, 0])
+                names = [
+                    str((self.classes or ())[k]) for k in np.where(table[:, feature] == sign)[0]
+                ]
+                raise ValueError(
+                    f"`--{word} {features[feature]}` is asked for the classes "
+                    f"{' and '.join(names)}, but only one of them can be sure to gain on all "
+                    "others; name one"
+                )
+
+
+def read_target(
+    name: str, column: pa.Array, loss: str, numbers: NDArray[np.intp], varied: bool = True
+) -> tuple[Target, Floats]:
+    """The target, and its values or the numbers of its classes.
+
+    Classes are: text, numbers of which there are just two, and whole numbers if the `loss` is one
+    for classes.
+
+    Parameters
+    ----------
+    numbers : those of the rows within the table, for messages
+    varied : refuse one value in all rows
+    """
+    values = floats(column, name)
+    lost = ~np.isfinite(values)
+    blank = lost.copy()
+    blank[lost] = is_blank(column.filter(pa.array(lost)))
+    text = bool((lost & ~blank).any()) and lost.mean() >= 0.5
+    cells = np.array(labels(column).to_pylist(), dtype=object) if text else values
+    # among texts, "none" is a class like any other
+    gaps = np.array([cell is None for cell in cells]) if text else blank
+    _check_gaps(name, numbers, gaps)
+    if lost.any() and not text:
+        row = int(lost.argmax())
+        raise ValueError(
+            f"the target {name!r} is {column[row].as_py()!r} in row {numbers[row]} (data rows, "
+            "counted from 0) but a number in most rows; correct or drop such rows"
+        )
+    if varied:
+        _check_variety(name, cells)
+    return _of_texts(name, cells.tolist()) if text else _of_numbers(name, values, loss)
+
+
+def _check_gaps(name: str, numbers: NDArray[np.intp], gaps: NDArray[Any]) -> None:
+    if gaps.any():
+        raise ValueError(
+            f"the target {name!r} is missing in {gaps.sum()} rows, the first of them row "
+            f"{numbers[gaps.argmax()]} (data rows, counted from 0); nothing can be learned from "
+            "such rows: drop them"
+        )
+
+
+def _of_texts(name: str, texts: list[str]) -> tuple[Target, Floats]:
+    classes, index = np.unique(np.array(texts), return_inverse=True)
+    if len(classes) > MAX_CATEGORIES:
+        raise ValueError(
+            f"the target {name!r} holds {len(classes)} different texts, such as {texts[0]!r}; at "
+            f"most {MAX_CATEGORIES} classes can be learned: merge rare ones, or correct the "
+            "column if it should hold numbers"
+        )
+    return Target(name, tuple(classes.tolist()), is_text=True), index.astype(np.float64)
+
+
+def _of_numbers(name: str, values: Floats, loss: str) -> tuple[Target, Floats]:
+    unique, index = np.unique(values, return_inverse=True)
+    if loss in REGRESSION or (not loss and len(unique) != 2):
+        few = len(unique) <= _FEW and not loss and bool(np.all(unique == np.rint(unique)))
+        return Target(name, few=few), values
+    if len(unique) > 2 and (len(unique) > MAX_CATEGORIES or np.any(unique != np.rint(unique))):
+        raise ValueError(
+            f"`--loss {loss}` needs classes but {name!r} holds {len(unique)} numbers such as "
+            f"{unique[0]:g} and {unique[1]:g}; choose --loss squared-error, or make a column of "
+            "classes"
+        )
+    return Target(name, tuple(f"{value:.17g}" for value in unique)), index.astype(np.float64)
+
+
+def _check_variety(name: str, cells: NDArray[Any]) -> None:
+    if np.all(cells == cells[0]):
+        raise ValueError(
+            f"the target {name!r} is {cells[0]} in all rows, so there is nothing to learn; add "
+            "other rows, or choose another target"
+        )
