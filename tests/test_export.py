@@ -17,7 +17,7 @@ from isotone.export import parity
 from isotone.export.comparators import rounds
 from isotone.export.exactness import float32_shift, in_precision, within
 from isotone.export.json import Json
-from isotone.steps import ACTIVATIONS, Dense
+from isotone.steps import ACTIVATIONS, Blend, Dense, Pointwise
 from networks import by_hand, draw_network, every_step, small
 
 CHOICES: list[tuple[str, dict[str, Any]]] = [
@@ -62,6 +62,12 @@ def test_activations_have_the_same_bits(
     activation: str, name: str, options: dict[str, Any], tmp_path: Path
 ) -> None:
     export.write(every_step(activation=activation, grid=None), name, tmp_path / "x", **options)
+
+
+def test_a_sigmoid_times_a_number_has_the_same_bits(tmp_path: Path) -> None:
+    """ONNX Runtime would make c / y of (1 / y) · c."""
+    blend = Blend(1.0, 0.3125, (Pointwise("sigmoid"),))
+    export.write(replace(by_hand(0.5), steps=(blend,)), "onnx", tmp_path / "x", sums="ordered")
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -111,7 +111,8 @@ def activate(lang: Language, step: Pointwise, h: Number) -> Number:
         case "tanh":
             return 1.0 - 2.0 / (exp(lang, h * 2.0) + 1.0)
         case "sigmoid":
-            return 1.0 / (exp(lang, h * -1.0) + 1.0)
+            # not 1 / y: ONNX Runtime turns (1 / y) · c into c / y, which rounds differently
+            return 2.0 / (exp(lang, h * -1.0) + 1.0) * 0.5
         case "softplus":
             return _softplus(lang, h)
     raise ValueError(f"the activation {step.name!r} cannot be exported")
