@@ -153,7 +153,12 @@ def test_unknown_targets_options_and_models_are_refused(tmp_path: Path) -> None:
     [
         ("onnx", "onnx", {}, r"export to onnx needs onnx, .*pip install 'isotone\[export\]'"),
         ("onnxruntime", "onnx", {}, "check of the export to onnx needs onnxruntime.*--no-check"),
-        ("duckdb", "sql", {"dialect": "duckdb"}, "check of the export to sql needs duckdb"),
+        (
+            "duckdb",
+            "sql",
+            {"dialect": "duckdb"},
+            "check of the export to sql needs duckdb.*pip install duckdb",
+        ),
         ("torch", "torch", {}, r"export to torch needs torch.*'isotone\[train\]'"),
     ],
 )

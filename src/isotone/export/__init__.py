@@ -88,14 +88,23 @@ def _target(name: str, options: dict[str, Any]) -> Target:
     return target
 
 
+# What to install for a package that is missing, and whether only the check needs it.
+_INSTALL = {
+    "torch": ("'isotone[train]'", False),
+    "onnx": ("'isotone[export]'", False),
+    "onnxruntime": ("'isotone[export]'", True),
+    "duckdb": ("duckdb", True),
+}
+
+
 def _missing(target: str, error: ModuleNotFoundError) -> ImportError:
     package = (error.name or "").split(".")[0]
-    extra = {"torch": "train", "onnx": "export", "onnxruntime": "export", "duckdb": "export"}
-    if package not in extra:
+    if package not in _INSTALL:
         return error
-    what = "check of the export to" if package in ("onnxruntime", "duckdb") else "export to"
+    what, only_check = _INSTALL[package]
+    job = "check of the export" if only_check else "export"
+    advice = ", or leave the check out (check=False, --no-check)" if only_check else ""
     return ImportError(
-        f"the {what} {target} needs {package}, which is not installed; run: "
-        f"pip install 'isotone[{extra[package]}]'"
-        + (", or leave the check out (check=False, --no-check)" if what != "export to" else "")
+        f"the {job} to {target} needs {package}, which is not installed; run: "
+        f"pip install {what}{advice}"
     )
