@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from isotone import FrozenNetwork, LipschitzNetwork, MonotonicNetwork, Scaling, freeze
-from isotone.steps import Dense, Sort
+from isotone import FrozenNetwork, LipschitzNetwork, Log, MonotonicNetwork, Scaling, freeze
+from isotone.steps import Blend, Dense, Pointwise, Sort
 
 GROUP_SIZES = (None, 1, 2, 3, 4, 5, 8, 16)
 
@@ -101,5 +101,30 @@ def by_hand(slope: float, direction: int = 1, **options: Any) -> FrozenNetwork:
         residual=np.array([[float(direction)]]),
         lipschitz=np.ones(1),
         monotonic_cst=np.array([[direction]], dtype=np.int8),
+        **options,
+    )
+
+
+def every_step(
+    n_outputs: int = 1, activation: str = "tanh", seed: int = 0, **options: Any
+) -> FrozenNetwork:
+    """All kinds of steps, and a feature with a logarithm, an offset and a floor."""
+    rng = np.random.default_rng(seed)
+    dtype = options.get("precision", "float64")
+
+    def dense(n_out: int, n_in: int) -> Dense:
+        weight = rng.normal(size=(n_out, n_in)) / n_in
+        return Dense(weight.astype(dtype), rng.normal(size=n_out).astype(dtype))
+
+    branch = (dense(8, 8), Pointwise(activation, 0.25), Sort(8))
+    steps = (dense(8, 3), Sort(2), Blend(0.5, 0.25, branch), Sort(4), dense(n_outputs, 8))
+    X = rng.exponential(size=(50, 3)) * [1.0, 100.0, 1e-3]
+    return FrozenNetwork(
+        features=("pt", "chi2", "a b"),
+        scaling=Scaling.fit(X, ["standard", Log(offset=0.5, floor=1e-3), "robust"]),
+        steps=steps,
+        residual=rng.integers(-4, 5, (n_outputs, 3)) / 4.0,
+        lipschitz=np.ones(3),
+        monotonic_cst=np.zeros((n_outputs, 3), np.int8),
         **options,
     )

@@ -424,3 +424,32 @@ def test_score_refuses_probabilities_of_values(run: Run, table: Path) -> None:
     assert result.code == 2
     assert "need outputs='logits'" in result.err
     assert not out.exists()
+
+
+def test_export_writes_and_compares(run: Run, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model.json"
+    result = run("export", model, "--to", "json", "--out", out)
+    assert result.code == 0
+    assert "it scores as the model does" in " ".join(result.out.split())
+    assert json.loads(out.read_text())["fingerprint"] == isotone.load(model).fingerprint
+    result = run("export", model, "--to", "json", "--out", out, "--no-check")
+    assert "was not compared with the model" in result.out
+
+
+def test_export_takes_the_options_of_the_target(run: Run, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model.onnx"
+    onnx_options = ("--precision", "float32", "--sort", "topk", "--sums", "matmul")
+    assert run("export", model, "--to", "onnx", "--out", out, *onnx_options).code == 0
+    out = tmp_path / "model.sql"
+    sql_options = ("--dialect", "duckdb", "--table", "my table", "--keep", "id", "--keep", "pt")
+    assert run("export", model, "--to", "sql", "--out", out, *sql_options).code == 0
+    assert '"my table"' in out.read_text()
+
+
+def test_export_refuses_in_one_line(run: Run, model: Path, tmp_path: Path) -> None:
+    result = run("export", model, "--to", "excel", "--out", tmp_path / "x")
+    assert (result.code, "`target='excel'` is unknown" in result.err) == (2, True)
+    result = run("export", model, "--to", "json", "--out", tmp_path / "x", "--sort", "topk")
+    assert (result.code, "`sort` is no option of the target" in result.err) == (2, True)
+    result = run("export", model, "--to", "json", "--out", model)
+    assert (result.code, "is the model that is read" in result.err) == (2, True)

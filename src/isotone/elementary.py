@@ -23,11 +23,11 @@ EXP_ERROR = 2.0**-48  # relative error of `exp`
 EXP_GRID = 2.0**-30  # `monotone_exp` snaps to multiples of this
 EXP_LIMIT = 700.0  # arguments of `exp` are clamped to plus or minus this
 
-_LN2 = 0.6931471805599453
-_LN2_HIGH = float.fromhex("0x1.62e42feep-1")  # 33 bits: k * _LN2_HIGH is exact for |k| < 2**20
-_LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
-_LOG_SERIES = [2.0 / (2 * k + 1) for k in range(12)]
-_EXP_SERIES = [1.0 / float(np.prod(np.arange(1, k + 1, dtype=float))) for k in range(14)]
+LN2 = 0.6931471805599453
+LN2_HIGH = float.fromhex("0x1.62e42feep-1")  # 33 bits: k * LN2_HIGH is exact for |k| < 2**20
+LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
+LOG_SERIES = [2.0 / (2 * k + 1) for k in range(12)]
+EXP_SERIES = [1.0 / float(np.prod(np.arange(1, k + 1, dtype=float))) for k in range(14)]
 
 
 def snap_grid(x: Floats, grid: float) -> Floats:
@@ -56,7 +56,7 @@ def log(x: Floats) -> Floats:
     m = np.where(small, 2.0 * mantissa, mantissa)
     k = (exponent - small).astype(np.float64)
     s = (m - 1.0) / (m + 1.0)
-    result: Floats = k * _LN2_HIGH + (s * horner(_LOG_SERIES, s * s) + k * _LN2_LOW)
+    result: Floats = k * LN2_HIGH + (s * horner(LOG_SERIES, s * s) + k * LN2_LOW)
     return result
 
 
@@ -67,9 +67,9 @@ def exp(x: Floats) -> Floats:
     :math:`e^x = 2^k \sum_n r^n / n!`.
     """
     x = np.clip(x, -EXP_LIMIT, EXP_LIMIT)
-    k = np.rint(x / _LN2)
-    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-    return np.ldexp(horner(_EXP_SERIES, r), k.astype(np.int32))
+    k = np.rint(x / LN2)
+    r = (x - k * LN2_HIGH) - k * LN2_LOW
+    return np.ldexp(horner(EXP_SERIES, r), k.astype(np.int32))
 
 
 def monotone_exp(x: Floats) -> Floats:

@@ -162,14 +162,14 @@ class Activation:
 
 # The formulas lose a few times the error of `exp`: every one has slope at most 1 in e^h.
 _EXP_FORMULA = 16 * EXP_ERROR
-_LOG1P_SERIES = [2.0 / (2 * k + 1) for k in range(17)]
+LOG1P_SERIES = [2.0 / (2 * k + 1) for k in range(17)]
 
 
 def _softplus(h: Floats) -> Floats:
     # log(1 + e^h) = max(h, 0) + log(1 + t) with t = e^-|h|, and s = t / (2 + t) is at most 1/3
     t = exp(-np.abs(h))
     s = t / (2.0 + t)
-    return np.maximum(h, 0.0) + s * horner(_LOG1P_SERIES, s * s)
+    return np.maximum(h, 0.0) + s * horner(LOG1P_SERIES, s * s)
 
 
 ACTIVATIONS = {

@@ -14,6 +14,7 @@ import typer
 
 import isotone
 from isotone.cli.certify import certify
+from isotone.cli.export import export
 from isotone.cli.score import score
 from isotone.cli.show import show
 from isotone.cli.sweep import sweep
@@ -21,7 +22,7 @@ from isotone.cli.terminal import errors, printable
 from isotone.cli.train import train
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (train, certify, score, show, sweep):
+for command in (train, certify, score, show, export, sweep):
     app.command()(command)
 
 

@@ -1,0 +1,42 @@
+"""`isotone export`: a model as a file that other programs run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import isotone
+from isotone import export as exports
+from isotone.cli.terminal import output, printable
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="An .isotone file.")],
+    to: Annotated[str, typer.Option(help=f"What to write: {', '.join(exports.TARGETS)}.")],
+    out: Annotated[Path, typer.Option(help="The file to write.")],
+    check: Annotated[bool, typer.Option(help="Compare it with the model.")] = True,
+    precision: Annotated[str | None, typer.Option(help="onnx: float32 or float64.")] = None,
+    sort: Annotated[str | None, typer.Option(help="onnx: network or topk.")] = None,
+    sums: Annotated[str | None, typer.Option(help="onnx: matmul or ordered.")] = None,
+    dialect: Annotated[str | None, typer.Option(help="sql: sqlite or duckdb.")] = None,
+    table: Annotated[str | None, typer.Option(help="sql: name of the table.")] = None,
+    keep: Annotated[list[str] | None, typer.Option(help="sql: copy this column.")] = None,
+) -> None:
+    """Write a model for another runtime, scaling included, and compare what was written."""
+    frozen = isotone.load(model)
+    if out.exists() and out.samefile(model):
+        raise ValueError(f"`--out {out}` is the model that is read; choose a new name")
+    options: dict[str, Any] = {
+        "precision": precision,
+        "sort": sort,
+        "sums": sums,
+        "dialect": dialect,
+        "table": table,
+        "keep": tuple(keep) if keep else None,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    exports.write(frozen, to, out, check=check, **given)
+    verdict = "scores as the model does" if check else "was not compared with the model"
+    output.print(printable(f"wrote {out}: it {verdict}"), soft_wrap=True)

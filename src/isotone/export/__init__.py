@@ -1,0 +1,110 @@
+"""Exports: one frozen network, many ways to run it, each checked against `FrozenNetwork.score`.
+
+`write(frozen, "onnx", "model.onnx")` writes a file and then scores edge cases and random rows
+with that file. Every target takes raw features, has the scaling inside, and carries the
+fingerprint and what the certificate says. See docs/exports.md for the layout of each.
+
+| target  | what is written                         | promise, for a float64 network        |
+| ------- | --------------------------------------- | ------------------------------------- |
+| `json`  | a documented text                       | the same numbers after `json.read`    |
+| `onnx`  | a graph of standard operators           | within 2E; the same with ordered sums |
+| `sql`   | one SELECT for SQLite or DuckDB         | the same numbers                      |
+| `torch` | a `torch.export` program                | within 2E                             |
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Protocol
+
+from isotone.elementary import Floats, Reals
+from isotone.export.parity import compare
+from isotone.frozen import FrozenNetwork
+
+# The module isotone.export.<name> and the class in it. Loaded on first use: each has its needs.
+TARGETS = {"json": "Json", "onnx": "Onnx", "sql": "Sql", "torch": "Torch"}
+
+
+class Target(Protocol):
+    """A dataclass whose fields are the options of the target."""
+
+    def write(self, frozen: FrozenNetwork, path: Path) -> None:
+        """Write the files."""
+
+    def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
+        """Score rows with what was written: (n_rows,) or (n_rows, n_outputs)."""
+
+    def tolerance(self, frozen: FrozenNetwork) -> Floats:
+        """How far every output may be from `FrozenNetwork.score`; 0 promises the same number."""
+
+    def largest(self, frozen: FrozenNetwork) -> float:
+        """The largest absolute raw number that the promise is about."""
+
+
+def write(
+    frozen: FrozenNetwork, target: str, path: str | Path, *, check: bool = True, **options: Any
+) -> None:
+    """Export a network, and by default compare what was written with `FrozenNetwork.score`.
+
+    Parameters
+    ----------
+    target : "json", "onnx", "sql" or "torch"
+    path : the file to write
+    check : score edge cases and random rows with the file; raises `ValueError` if a score is
+        further from that of `frozen` than the target promises, and leaves the file there
+    options : of the target, such as precision="float32" for "onnx"
+    """
+    if not isinstance(frozen, FrozenNetwork):
+        raise TypeError(
+            f"`write` exports a FrozenNetwork; got {type(frozen).__name__}: call "
+            "isotone.freeze(network) first, or isotone.load(path)"
+        )
+    chosen, path = _target(target, options), Path(path)
+    try:
+        chosen.write(frozen, path)
+        if check:
+            compare(frozen, chosen, path)
+    except ModuleNotFoundError as error:
+        raise _missing(target, error) from error
+
+
+def _target(name: str, options: dict[str, Any]) -> Target:
+    if name not in TARGETS:
+        raise ValueError(f"`target={name!r}` is unknown; choose from {sorted(TARGETS)}")
+    try:
+        kind: Any = getattr(importlib.import_module(f"isotone.export.{name}"), TARGETS[name])
+    except ModuleNotFoundError as error:
+        raise _missing(name, error) from error
+    known = [field.name for field in fields(kind)]
+    for option in options:
+        if option not in known:
+            raise ValueError(
+                f"`{option}` is no option of the target {name!r}; it takes "
+                f"{', '.join(known) or 'none'}"
+            )
+    target: Target = kind(**options)
+    return target
+
+
+# What to install for a package that is missing, and whether only the check needs it.
+_INSTALL = {
+    "torch": ("'isotone[train]'", False),
+    "onnx": ("'isotone[export]'", False),
+    "onnxruntime": ("'isotone[export]'", True),
+    "duckdb": ("duckdb", True),
+}
+
+
+def _missing(target: str, error: ModuleNotFoundError) -> ImportError:
+    package = (error.name or "").split(".")[0]
+    if package not in _INSTALL:
+        return error
+    what, only_check = _INSTALL[package]
+    job = "check of the export" if only_check else "export"
+    advice = ", or leave the check out (check=False, --no-check)" if only_check else ""
+    return ImportError(
+        f"the {job} to {target} needs {package}, which is not installed; run: "
+        f"pip install {what}{advice}"
+    )

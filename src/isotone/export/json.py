@@ -1,0 +1,130 @@
+"""JSON: every number of a network as text, and back to the same bits.
+
+Floats are written with the shortest decimal that reads back to the same float64. The layout is in
+docs/exports.md.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isotone.atomic import replacing
+from isotone.elementary import Floats, Reals
+from isotone.export.exactness import exact
+from isotone.export.summary import summary
+from isotone.frozen import FrozenNetwork
+from isotone.scaling import Scaling
+from isotone.steps import Blend, Dense, Pointwise, Sort, Step
+
+FORMAT = "isotone-json"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Json:
+    """One JSON object; `isotone.export.json.read` makes it a `FrozenNetwork` again."""
+
+    def write(self, frozen: FrozenNetwork, path: Path) -> None:
+        text = json.dumps(to_dict(frozen), indent=1, allow_nan=False)
+        with replacing(path) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
+
+    def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
+        return read(path).score(X)
+
+    def tolerance(self, frozen: FrozenNetwork) -> Floats:
+        return exact(frozen)
+
+    def largest(self, frozen: FrozenNetwork) -> float:
+        return np.inf
+
+
+def to_dict(frozen: FrozenNetwork) -> dict[str, Any]:
+    """The content of the file."""
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        **summary(frozen),
+        "lipschitz": frozen.lipschitz.tolist(),
+        "metric": frozen.metric,
+        "precision": frozen.precision,
+        "scaling": frozen.scaling.to_dict(),
+        "clip": frozen.clip,
+        "grid": frozen.grid,
+        "steps": [_describe(step) for step in frozen.steps],
+        "residual": frozen.residual.tolist(),
+        "provenance": dict(frozen.provenance),
+    }
+
+
+def read(path: str | Path) -> FrozenNetwork:
+    """The network in a JSON export; its fingerprint must be the one that the file states."""
+    try:
+        frozen = _build(json.loads(Path(path).read_text(encoding="utf-8")))
+    except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
+        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(
+            f"{str(path)!r} is no JSON export of a network: {reason}; export it again"
+        ) from error
+    return frozen
+
+
+def _build(data: Any) -> FrozenNetwork:
+    if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (
+        FORMAT,
+        VERSION,
+    ):
+        raise ValueError(f"`format` must be {FORMAT!r} and `version` {VERSION}")
+    frozen = FrozenNetwork(
+        features=tuple(data["features"]),
+        scaling=Scaling.from_dict(data["scaling"]),
+        steps=tuple(_assemble(entry, data["precision"]) for entry in data["steps"]),
+        residual=np.array(data["residual"], np.float64),
+        lipschitz=np.array(data["lipschitz"], np.float64),
+        monotonic_cst=np.array(data["monotonic_cst"]),
+        outputs=data["outputs"],
+        classes=None if data["classes"] is None else tuple(data["classes"]),
+        metric=data["metric"],
+        precision=data["precision"],
+        clip=data["clip"],
+        grid=data["grid"],
+        provenance=data["provenance"],
+    )
+    if frozen.fingerprint != data["fingerprint"]:
+        raise ValueError(
+            f"its numbers have the fingerprint {frozen.fingerprint[:12]}… but it states "
+            f"{str(data['fingerprint'])[:12]}…: it was altered"
+        )
+    return frozen
+
+
+def _describe(step: Step) -> dict[str, Any]:
+    match step:
+        case Dense(weight, bias):
+            return {"kind": "dense", "weight": weight.tolist(), "bias": bias.tolist()}
+        case Sort(group_size):
+            return {"kind": "sort", "group_size": group_size}
+        case Pointwise(name, slope):
+            return {"kind": "pointwise", "name": name, "slope": slope}
+        case Blend(keep, add, steps):
+            inner = [_describe(step) for step in steps]
+            return {"kind": "blend", "keep": keep, "add": add, "steps": inner}
+
+
+def _assemble(entry: dict[str, Any], precision: str) -> Step:
+    match entry["kind"]:
+        case "dense":
+            return Dense(*(np.array(entry[name], precision) for name in ("weight", "bias")))
+        case "sort":
+            return Sort(int(entry["group_size"]))
+        case "pointwise":
+            return Pointwise(entry["name"], float(entry["slope"]))
+        case "blend":
+            inner = tuple(_assemble(step, precision) for step in entry["steps"])
+            return Blend(float(entry["keep"]), float(entry["add"]), inner)
+    raise ValueError(f"a step of kind {entry['kind']!r} is unknown")

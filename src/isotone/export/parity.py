@@ -1,0 +1,96 @@
+"""The check after an export: the same rows through the file and through `FrozenNetwork.score`.
+
+The rows stand where arithmetic goes wrong first: the edges of the clip, ties of the grid and of
+the snapped logarithm, their neighbors one unit in the last place away, floors, zeros of both
+signs, subnormal and huge numbers; and there are random ones.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isotone.elementary import Floats, snap_mantissa
+from isotone.frozen import FrozenNetwork
+
+if TYPE_CHECKING:
+    from isotone.export import Target
+
+_LARGEST = float(np.finfo(np.float64).max)
+_ANYWHERE = (0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e-300, 1.0, -1.0, 1e300, _LARGEST, -_LARGEST)
+
+
+def compare(frozen: FrozenNetwork, target: Target, path: Path, n_rows: int = 2000) -> None:
+    """Raise `ValueError` where a score by `path` is further off than `target` promises."""
+    allowed = target.tolerance(frozen)
+    if not np.all(np.isfinite(allowed)):
+        raise ValueError(
+            f"{str(path)!r} was written but cannot be checked: no bound of the rounding error of "
+            "this network is known (its weights, its clip or the offset of a logarithm are too "
+            "large); leave the check out (check=False, --no-check) if you trust it"
+        )
+    largest = target.largest(frozen)
+    X = np.clip(check_rows(frozen, n_rows), -largest, largest)
+    expected = frozen.score(X).astype(np.float64).reshape(len(X), -1)
+    found = np.asarray(target.score(frozen, path, X), np.float64).reshape(len(X), -1)
+    # written so that NaN is no agreement
+    wrong = ~((found == expected) | (np.abs(found - expected) <= allowed))
+    if np.any(wrong):
+        row, output = np.argwhere(wrong)[0]
+        n_wrong = np.count_nonzero(wrong.any(axis=1))
+        raise ValueError(
+            f"{str(path)!r} does not score as the model does: {n_wrong} of {len(X)} rows differ "
+            f"by more than {allowed[output]:.3g}; output {output} is {found[row, output]} instead "
+            f"of {expected[row, output]} for {X[row].tolist()}; "
+            "do not use the file, and report this with the model"
+        )
+
+
+def check_rows(frozen: FrozenNetwork, n_rows: int, seed: int = 0) -> Floats:
+    """Edge cases of every feature, one at a time and mixed, and `n_rows` random rows."""
+    rng = np.random.default_rng(seed)
+    edges = [_edges(frozen, i, rng) for i in range(frozen.n_features)]
+    single = _random_rows(frozen, sum(len(values) for values in edges), rng)
+    start = 0
+    for i, values in enumerate(edges):
+        single[start : start + len(values), i] = values
+        start += len(values)
+    mixed = np.column_stack([rng.choice(values, 200) for values in edges])
+    return np.concatenate([single, mixed, _random_rows(frozen, n_rows, rng)])
+
+
+def _random_rows(frozen: FrozenNetwork, n_rows: int, rng: np.random.Generator) -> Floats:
+    """Half within a few scaled units, half all over the clip and a bit beyond."""
+    x = rng.normal(scale=3.0, size=(n_rows, frozen.n_features))
+    wide = rng.random(n_rows) < 0.5
+    x[wide] = rng.uniform(-1.1, 1.1, (np.count_nonzero(wide), frozen.n_features)) * frozen.clip
+    return _raw(frozen, x)
+
+
+def _edges(frozen: FrozenNetwork, column: int, rng: np.random.Generator) -> Floats:
+    clip, grid = frozen.clip, frozen.grid or frozen.clip * 2.0**-30
+    ties = (rng.integers(-8, 8, 8) + 0.5) * grid
+    far = (np.rint(rng.uniform(-1, 1, 4) * clip / grid) + 0.5) * grid
+    around = np.array([clip, clip - 0.5 * grid, clip - grid, clip + grid])
+    x = np.zeros((24, frozen.n_features))
+    x[:, column] = np.concatenate([ties, far, around, -around, grid * np.arange(-2, 2)])
+    values = _with_neighbors(_raw(frozen, x)[:, column])
+    scaling = frozen.scaling
+    own = [scaling.center[column]]
+    if scaling.log[column]:
+        offset, floor = scaling.offset[column], scaling.floor[column]
+        between = snap_mantissa(floor * 10.0 ** rng.uniform(0, 6, 16)) * (1.0 + 2.0**-25)
+        own += [floor - offset, -offset, 0.5 * floor - offset, *(between - offset)]
+    return np.concatenate([values, _with_neighbors(np.array(own)), _ANYWHERE])
+
+
+def _with_neighbors(values: Floats) -> Floats:
+    return np.concatenate([values, np.nextafter(values, np.inf), np.nextafter(values, -np.inf)])
+
+
+def _raw(frozen: FrozenNetwork, x: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        raw = frozen.scaling.inverse(x)
+    return np.clip(raw, -_LARGEST, _LARGEST)

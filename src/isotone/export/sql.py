@@ -1,0 +1,170 @@
+"""SQL: one SELECT that scores a table where it lives, in SQLite or DuckDB, to the last bit.
+
+Every number is computed by the operations of `FrozenNetwork.score` in the same order and in
+double precision, so a float64 network gets the same scores. The statement is a chain of common
+table expressions, one per stage: a single expression for the whole network would double in size
+with every comparator.
+
+What is no finite number (NULL, NaN, infinity, text in SQLite) makes the score NULL.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+
+from isotone.atomic import replacing
+from isotone.elementary import Floats, Reals
+from isotone.export.comparators import rounds
+from isotone.export.exactness import exact, within
+from isotone.export.formulas import activate, clamp, log, snap
+from isotone.export.statement import Dialect, Expression, Statement, quote
+from isotone.export.summary import score_names, summary
+from isotone.frozen import FrozenNetwork
+from isotone.steps import Blend, Dense, Pointwise, Sort, Step
+
+Units = list[Expression]
+
+_MOST_TERMS = 256  # in one sum: databases limit the depth of an expression to 1000
+
+
+@dataclass(frozen=True)
+class Sql:
+    """A file with one SELECT.
+
+    Parameters
+    ----------
+    dialect : "sqlite" or "duckdb"
+    table : name of the table to score; it has columns with the names of the features
+    keep : columns to copy beside the scores
+    """
+
+    dialect: Dialect = "sqlite"
+    table: str = "data"
+    keep: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.dialect not in get_args(Dialect):
+            raise ValueError(
+                f"`dialect={self.dialect!r}` is unknown; choose from {get_args(Dialect)}"
+            )
+
+    def write(self, frozen: FrozenNetwork, path: Path) -> None:
+        with replacing(path) as temporary:
+            temporary.write_text(self.select(frozen), encoding="utf-8")
+
+    def select(self, frozen: FrozenNetwork) -> str:
+        """The statement, with a comment that says what it is."""
+        names = score_names(frozen)
+        for name in self.keep:
+            if name in names:
+                raise ValueError(
+                    f"`keep` holds {name!r}, the name of a score; rename that column of the table"
+                )
+        statement = Statement(self.dialect, self.table)
+        kept = [statement.read(quote(name)) for name in self.keep]
+        scores = _score(statement, frozen)
+        about = json.dumps(summary(frozen)).replace("*", "\\u002a")  # no end of the comment
+        columns = dict(zip((*self.keep, *names), (*kept, *scores), strict=True))
+        return f"/* isotone: {about} */\n{statement.text(columns)};\n"
+
+    def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
+        select = path.read_text(encoding="utf-8")
+        kept = [name for name in self.keep if name not in frozen.features]
+        table = np.column_stack([X, np.zeros((len(X), len(kept)))])
+        run = _run_sqlite if self.dialect == "sqlite" else _run_duckdb
+        rows = run(select, self.table, [*frozen.features, *kept], table)
+        return np.array([row[len(self.keep) :] for row in rows], np.float64)
+
+    def tolerance(self, frozen: FrozenNetwork) -> Floats:
+        """Databases compute in double precision, whatever the network does."""
+        if frozen.precision == "float64":
+            return exact(frozen)
+        return within(frozen, "float64", shift=2.0**-24 * frozen.clip)
+
+    def largest(self, frozen: FrozenNetwork) -> float:
+        return math.inf
+
+
+def _score(statement: Statement, frozen: FrozenNetwork) -> Units:
+    u = [_scaled(statement, frozen, i) for i in range(frozen.n_features)]
+    h = _apply(statement, frozen.steps, u)
+    return [_sum(statement, h[j], frozen.residual[j], u) for j in range(frozen.n_outputs)]
+
+
+def _scaled(statement: Statement, frozen: FrozenNetwork, i: int) -> Expression:
+    """One feature as it enters the first step; NULL unless it is a finite number."""
+    scaling = frozen.scaling
+    x = statement.read(statement.finite(quote(frozen.features[i])))
+    if scaling.log[i]:
+        shifted = statement.let(x + float(scaling.offset[i]))
+        x = log(statement, statement.maximum(shifted, float(scaling.floor[i])))
+    x = statement.let((x - float(scaling.center[i])) * float(scaling.factor[i]))
+    x = statement.let(clamp(statement, x, -frozen.clip, frozen.clip))
+    return x if frozen.grid is None else snap(statement, x, frozen.grid)
+
+
+def _apply(statement: Statement, steps: tuple[Step, ...], h: Units) -> Units:
+    for step in steps:
+        h = _apply_one(statement, step, h)
+    return h
+
+
+def _apply_one(statement: Statement, step: Step, h: Units) -> Units:
+    match step:
+        case Dense(weight, bias):
+            start = [statement.number(float(b)) for b in bias]
+            return [_sum(statement, b, w, h) for b, w in zip(start, weight, strict=True)]
+        case Sort(group_size):
+            h = list(h)
+            for pairs in rounds(group_size, len(h)):
+                for i, j in pairs:
+                    low, high = statement.least(h[i], h[j]), statement.greatest(h[i], h[j])
+                    h[i], h[j] = statement.let(low), statement.let(high)
+            return h
+        case Pointwise():
+            return [statement.let(activate(statement, step, unit)) for unit in h]
+        case Blend(keep, add, steps):
+            branch = _apply(statement, steps, h)
+            pairs_of = zip(h, branch, strict=True)
+            return [statement.let(a * keep + b * add) for a, b in pairs_of]
+
+
+def _sum(statement: Statement, start: Expression, weights: Reals, h: Units) -> Expression:
+    """start + w₀ h₀ + w₁ h₁ + …, which SQL adds from the left, as `score` does.
+
+    A weight of zero stays: its product is NULL where the unit is.
+    """
+    for k, (weight, unit) in enumerate(zip(weights, h, strict=True)):
+        if k and k % _MOST_TERMS == 0:
+            start = statement.let(start)
+        start = start.plus_product(float(weight), unit)
+    return statement.let(start)
+
+
+def _run_sqlite(select: str, table: str, columns: list[str], X: Floats) -> list[tuple[float, ...]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        names = ", ".join(f"{quote(name)} REAL" for name in columns)
+        connection.execute(f"CREATE TABLE {quote(table)} ({names})")
+        marks = ", ".join("?" * len(columns))
+        connection.executemany(f"INSERT INTO {quote(table)} VALUES ({marks})", X.tolist())
+        return connection.execute(select).fetchall()
+
+
+def _run_duckdb(select: str, table: str, columns: list[str], X: Floats) -> list[tuple[float, ...]]:
+    import duckdb
+    import pyarrow as pa
+
+    with closing(duckdb.connect()) as connection:
+        rows = pa.table({name: X[:, i] for i, name in enumerate(columns)})
+        connection.register("rows to check", rows)
+        connection.execute(f'CREATE TABLE {quote(table)} AS SELECT * FROM "rows to check"')
+        fetched: list[tuple[float, ...]] = connection.execute(select).fetchall()
+        return fetched

@@ -1,0 +1,37 @@
+"""What every export says about the network it was made from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import isotone
+from isotone.certificate import certify
+from isotone.frozen import FrozenNetwork
+
+_KEPT = (
+    *("holds", "guarantee", "precision", "metric", "clip", "grid", "lipschitz"),
+    *("lipschitz_holds", "constants", "rounding_errors"),
+)
+
+
+def summary(frozen: FrozenNetwork) -> dict[str, Any]:
+    """Plain JSON content: fingerprint, names, and a certificate made now, in short."""
+    certificate = certify(frozen).to_dict()
+    return {
+        "isotone": isotone.__version__,
+        "fingerprint": frozen.fingerprint,
+        "features": list(frozen.features),
+        "outputs": frozen.outputs,
+        "classes": None if frozen.classes is None else list(frozen.classes),
+        "monotonic_cst": frozen.monotonic_cst.tolist(),
+        "certificate": {name: certificate[name] for name in _KEPT},
+    }
+
+
+def score_names(frozen: FrozenNetwork) -> list[str]:
+    """What to call the outputs: score, or score_ and the class or number of each."""
+    if frozen.n_outputs == 1:
+        return ["score"]
+    numbered = [str(k) for k in range(frozen.n_outputs)]
+    named = frozen.classes is not None and len(frozen.classes) == frozen.n_outputs
+    return [f"score_{name}" for name in (frozen.classes if named else numbered) or ()]

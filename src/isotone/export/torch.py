@@ -1,0 +1,193 @@
+"""torch: the score as a plain module, and as a `torch.export` program that needs no isotone.
+
+Sums are matrix products and sorts are `torch.sort`, so the scores are within the rounding errors
+of `FrozenNetwork.score`, not equal to it. Scaling, logarithm and activations are the same.
+
+NaN in a row makes its score NaN; infinities are clamped like any large number.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from isotone.atomic import replacing
+from isotone.elementary import Floats, Reals
+from isotone.export.exactness import within
+from isotone.export.formulas import activate, clamp, log, snap
+from isotone.export.summary import summary
+from isotone.frozen import FrozenNetwork
+from isotone.steps import Blend, Dense, Pointwise, Sort, Step
+
+
+@dataclass(frozen=True)
+class Torch:
+    """A `.pt2` file: ``torch.export.load(path).module()(X)`` with X in float64."""
+
+    def write(self, frozen: FrozenNetwork, path: Path) -> None:
+        rows = torch.zeros(7, frozen.n_features, dtype=torch.float64)
+        batch = {0: torch.export.Dim("n_rows", min=1)}
+        program = torch.export.export(to_module(frozen), (rows,), dynamic_shapes=(batch,))
+        about = {"isotone.json": json.dumps(summary(frozen))}
+        content = io.BytesIO()
+        torch.export.save(program, content, extra_files=about)
+        with replacing(path) as temporary:
+            temporary.write_bytes(content.getvalue())
+
+    def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
+        program = torch.export.load(io.BytesIO(path.read_bytes())).module()
+        with torch.no_grad():
+            scores: Reals = program(torch.from_numpy(X)).numpy()
+        return scores
+
+    def tolerance(self, frozen: FrozenNetwork) -> Floats:
+        return within(frozen, frozen.precision)
+
+    def largest(self, frozen: FrozenNetwork) -> float:
+        return math.inf
+
+
+def to_module(frozen: FrozenNetwork) -> nn.Module:
+    """The score as a module of torch alone: float64 raw rows in, scores out."""
+    return nn.Sequential(_Scaled(frozen), _Network(frozen))
+
+
+class _Language:
+    """Numbers of `isotone.export.formulas` are tensors."""
+
+    def let(self, x: Tensor) -> Tensor:
+        return x
+
+    def if_less(self, a: Tensor, b: float, yes: Tensor, no: Tensor) -> Tensor:
+        return torch.where(a < b, yes, no)
+
+    def maximum(self, a: Tensor, b: float) -> Tensor:
+        return a.clamp(min=b)
+
+    def minimum(self, a: Tensor, b: float) -> Tensor:
+        return a.clamp(max=b)
+
+    def rint(self, x: Tensor) -> Tensor:
+        return torch.round(x)
+
+    def frexp(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        mantissa, exponent = torch.frexp(x)
+        return mantissa, exponent.double()
+
+    def ldexp(self, x: Tensor, k: Tensor) -> Tensor:
+        # torch.ldexp takes a power, which need not be exact: this is 2^k by its bits
+        return x * ((k.long() + 1023) << 52).view(torch.float64)
+
+
+_LANGUAGE = _Language()
+
+
+class _Scaled(nn.Module):
+    """What enters the first step: scaled, clamped, on the grid."""
+
+    log: Tensor
+    offset: Tensor
+    floor: Tensor
+    center: Tensor
+    factor: Tensor
+
+    def __init__(self, frozen: FrozenNetwork) -> None:
+        super().__init__()
+        self.clip, self.grid, self.precision = frozen.clip, frozen.grid, frozen.precision
+        scaling = frozen.scaling
+        self.has_logs = bool(scaling.log.any())
+        for name in ("log", "offset", "floor", "center", "factor"):
+            self.register_buffer(name, torch.tensor(np.asarray(getattr(scaling, name))))
+
+    def forward(self, X: Tensor) -> Tensor:
+        x = X.double()
+        if self.has_logs:
+            v = torch.maximum(x + self.offset, self.floor)
+            x = torch.where(self.log, log(_LANGUAGE, v), x)
+        u: Tensor = clamp(_LANGUAGE, (x - self.center) * self.factor, -self.clip, self.clip)
+        if self.grid is not None:
+            u = snap(_LANGUAGE, u, self.grid)
+        return u.float() if self.precision == "float32" else u
+
+
+class _Network(nn.Module):
+    """g + r · u of scaled rows."""
+
+    residual: Tensor
+
+    def __init__(self, frozen: FrozenNetwork) -> None:
+        super().__init__()
+        self.steps = _sequence(frozen.steps)
+        residual = frozen.residual.astype(frozen.precision)
+        self.register_buffer("residual", torch.tensor(residual))
+
+    def forward(self, u: Tensor) -> Tensor:
+        scores: Tensor = self.steps(u) + u @ self.residual.T
+        return scores[:, 0] if len(self.residual) == 1 else scores
+
+
+class _Dense(nn.Module):
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, step: Dense) -> None:
+        super().__init__()
+        self.register_buffer("weight", torch.tensor(np.asarray(step.weight)))
+        self.register_buffer("bias", torch.tensor(np.asarray(step.bias)))
+
+    def forward(self, h: Tensor) -> Tensor:
+        return nn.functional.linear(h, self.weight, self.bias)
+
+
+class _Sort(nn.Module):
+    def __init__(self, step: Sort) -> None:
+        super().__init__()
+        self.group_size = step.group_size
+
+    def forward(self, h: Tensor) -> Tensor:
+        groups = h.reshape(-1, h.shape[1] // self.group_size, self.group_size)
+        return groups.sort(dim=2).values.flatten(1)
+
+
+class _Pointwise(nn.Module):
+    def __init__(self, step: Pointwise) -> None:
+        super().__init__()
+        self.step = step
+
+    def forward(self, h: Tensor) -> Tensor:
+        activated: Tensor = activate(_LANGUAGE, self.step, h.double()).to(h.dtype)
+        return activated
+
+
+class _Blend(nn.Module):
+    def __init__(self, step: Blend) -> None:
+        super().__init__()
+        self.keep, self.add = step.keep, step.add
+        self.branch = _sequence(step.steps)
+
+    def forward(self, h: Tensor) -> Tensor:
+        mixed: Tensor = self.keep * h + self.add * self.branch(h)
+        return mixed
+
+
+def _sequence(steps: tuple[Step, ...]) -> nn.Sequential:
+    return nn.Sequential(*(_module(step) for step in steps))
+
+
+def _module(step: Step) -> nn.Module:
+    match step:
+        case Dense():
+            return _Dense(step)
+        case Sort():
+            return _Sort(step)
+        case Pointwise():
+            return _Pointwise(step)
+        case Blend():
+            return _Blend(step)
