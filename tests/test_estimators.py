@@ -23,7 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import isotone
-from isotone import Log, MonotonicClassifier, MonotonicRegressor
+from isotone import Log, MonotonicClassifier, MonotonicRegressor, committee
 
 QUICK: dict[str, Any] = {
     "lipschitz": 2.0,
@@ -338,6 +338,30 @@ def test_the_state_of_random_numbers_is_left_alone() -> None:
     first, second = (classifier().fit(X, y).predict_proba(X) for _ in range(2))
     np.testing.assert_array_equal(first, second)
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+@pytest.mark.parametrize("loss", ["squared_error", "quantile"])
+def test_threads_do_not_change_a_bit(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    X, y = prices(100)
+    predictions = []
+    for threads in (1, 3):
+        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+        model = regressor({"income": 1}, lipschitz="auto", loss=loss, max_iter=10).fit(X, y)
+        predictions.append(model.predict(X))
+    np.testing.assert_array_equal(*predictions)
+
+
+def test_torch_and_fused_members_learn_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = people()
+    options = {"early_stopping": True, "max_iter": 10, "n_iter_no_change": 100}
+    fused = classifier({"income": 1}, **options).fit(X, y)
+    monkeypatch.setattr(committee, "why_not_fused", lambda network, loss: "it is switched off")
+    batched = classifier({"income": 1}, **options).fit(X, y)
+    for name in ("training", "validation"):
+        histories = [np.array(getattr(m.history_, name)) for m in (fused, batched)]
+        np.testing.assert_allclose(*histories, rtol=1e-3)
 
 
 ERRORS = [

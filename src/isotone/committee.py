@@ -17,7 +17,7 @@ from torch import Tensor
 
 from isotone.elementary import Floats
 from isotone.examples import Folds
-from isotone.learners import StackLearner
+from isotone.learners import FusedLearner, StackLearner, why_not_fused
 from isotone.losses import Loss
 from isotone.network import MonotonicNetwork
 from isotone.rows import Rows
@@ -71,8 +71,16 @@ class FoldRows(Rows):
         return self.weight.double().sum(dim=0)
 
 
+class FusedFoldLearner(FusedLearner):
+    """A stack in C++ that learns from `FoldRows`; rows that a member leaves out cost nothing."""
+
+    def _arrays(self, rows: Rows) -> tuple[Any, Any, Any]:
+        x, target, weight = super()._arrays(rows)
+        return x, target, weight.T
+
+
 class FoldLearner(StackLearner):
-    """A stack that learns from `FoldRows`."""
+    """A stack in torch that learns from `FoldRows`, with any loss."""
 
     @torch.no_grad()
     def losses(self, rows: Rows) -> Tensor:
@@ -101,31 +109,49 @@ def learn(
     Parameters
     ----------
     rows : with a weight per row, (n_rows,)
-    folds : (n_rows,), the fold of every row, or -1 for rows that all learn from
+    folds : (n_rows,), the fold of every row, or -1 for rows that all learn from. Left-out rows
+        are validated on after every epoch if the recipe has patience, otherwise after the last
     checkpoint : a file to continue from, if it exists
     """
-    learner = FoldLearner(members, design.loss, recipe)
-    assert rows.weight is not None
-    held_out = torch.zeros(len(rows), len(members), dtype=torch.bool)
-    if folds is not None:
-        left_out = np.arange(len(members)) % (folds.max() + 1)
-        held_out = torch.as_tensor(folds[:, None] == left_out)
-    each = rows.weight[:, None]
-    training = FoldRows(rows.x, rows.target, each * ~held_out)
-    touched = held_out.any(dim=1)
-    validation = FoldRows(rows.x, rows.target, each * held_out)[touched]
+    learner = _make_learner(design, members, recipe)
+    training, validation = _share(rows, len(members), folds)
+    stops = recipe.patience is not None
+    slopes = [member.lipschitz.tolist() for member in members]
     history = fit(
         learner,
         training,
         recipe,
-        validation=validation if folds is not None else None,
+        validation=validation if stops else None,
         checkpoint=checkpoint,
         checkpoint_seconds=CHECKPOINT_SECONDS,
-        identity=f"{design.identity()} {[member.lipschitz.tolist() for member in members]}",
+        identity=f"{type(learner).__name__} {design.identity()} {slopes}",
         progress=progress,
     )
+    if validation is not None and not stops:
+        history.validation.append(learner.losses(validation).tolist())
     learner.unstack(members)
     return history
+
+
+def _share(rows: Rows, n_members: int, folds: Folds | None) -> tuple[FoldRows, FoldRows | None]:
+    """The rows that every member learns from, and those that some leave out."""
+    assert rows.weight is not None
+    each = rows.weight[:, None].expand(-1, n_members)
+    if folds is None:
+        return FoldRows(rows.x, rows.target, each), None
+    held_out = torch.as_tensor(folds[:, None] == np.arange(n_members) % (folds.max() + 1))
+    validation = FoldRows(rows.x, rows.target, each * held_out)[held_out.any(dim=1)]
+    return FoldRows(rows.x, rows.target, each * ~held_out), validation
+
+
+def _make_learner(
+    design: Design, members: list[MonotonicNetwork], recipe: Recipe
+) -> FoldLearner | FusedFoldLearner:
+    """The fused learner where it can be had; it gives the same bits with any number of threads."""
+    if why_not_fused(members[0], design.loss) is not None:
+        return FoldLearner(members, design.loss, recipe)
+    threads = torch.get_num_threads()
+    return FusedFoldLearner(members, design.loss, recipe, threads=threads)
 
 
 def _pieces(rows: Rows, n_members: int) -> list[Rows]:
