@@ -46,9 +46,10 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def certified_radius(self, X: Any, threshold: float = 0.0) -> Radius:
-        """How far every row may move before its decision, score ≥ `threshold`, can change.
+        """How far every row may move before its decision can change.
 
-        For one output; see `Certificate.certified_radius`.
+        That is score ≥ `threshold` for one output (the logit of the second of two classes, or the
+        target), and what `predict` gives for more classes; see `Certificate.certified_radius`.
         """
         table = self._table(X)
         return self.certificate_.certified_radius(table, threshold)
