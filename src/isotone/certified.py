@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -98,6 +99,9 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
 
+    def _directions(self, names: list[str], n_outputs: int) -> NDArray[np.int8]:
+        return directions(self.monotonic_cst, names, n_outputs)
+
     def _read(
         self, X: Any, y: Any, sample_weight: Any, **check: Any
     ) -> tuple[Floats, Any, Floats]:
@@ -119,7 +123,7 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
             examples=examples,
             features=(*names, *indicators),
             n_indicators=len(indicators),
-            directions=directions(self.monotonic_cst, names, n_outputs),
+            directions=self._directions(names, n_outputs),
             loss=loss,
             targets=self._targets(examples, n_outputs),
             **more,

@@ -56,7 +56,9 @@ def _refuse_unknown(name: str, keys: Sequence[Any], features: Sequence[str]) -> 
             )
 
 
-def directions(value: Any, features: Sequence[str], n_outputs: int) -> NDArray[np.int8]:
+def directions(
+    value: Any, features: Sequence[str], n_outputs: int, name: str = "monotonic_cst"
+) -> NDArray[np.int8]:
     """`monotonic_cst` as a table (n_outputs, n_features) of -1, 0 and +1."""
     if value is None:
         return np.zeros((n_outputs, len(features)), dtype=np.int8)
@@ -64,18 +66,42 @@ def directions(value: Any, features: Sequence[str], n_outputs: int) -> NDArray[n
         table = np.asarray(value)
         if table.shape != (n_outputs, len(features)):
             raise ValueError(
-                f"`monotonic_cst` has shape {table.shape}; {n_outputs} outputs and "
+                f"`{name}` has shape {table.shape}; {n_outputs} outputs and "
                 f"{len(features)} features need {(n_outputs, len(features))}, or one entry per "
                 "feature"
             )
     else:
-        table = np.asarray(spread("monotonic_cst", value, features, 0))
+        table = np.asarray(spread(name, value, features, 0))
         table = np.broadcast_to(table, (n_outputs, len(features)))
     if not np.all(np.isin(table, (-1, 0, 1))):
         raise ValueError(
-            f"`monotonic_cst={value}` must hold -1 (decreasing), 0 (free) or +1 (increasing)"
+            f"`{name}={value}` must hold -1 (decreasing), 0 (free) or +1 (increasing)"
         )
     return table.astype(np.int8)
+
+
+def class_directions(
+    value: Mapping[Any, Any], features: Sequence[str], classes: Sequence[Any]
+) -> NDArray[np.int8]:
+    """Directions (n_classes, n_features) from a dictionary by class; others are free.
+
+    >>> class_directions({"bad": {"debt": 1}}, ["income", "debt"], ["bad", "fair", "good"])
+    array([[0, 1],
+           [0, 0],
+           [0, 0]], dtype=int8)
+    """
+    for key in value:
+        if key not in classes:
+            shown = ", ".join(str(name) for name in classes[:20])
+            example = {classes[0]: {key if key in features else features[0]: 1}}
+            raise ValueError(
+                f"`monotonic_cst` names {key!r}, which is no class of `y` ({shown}); with several "
+                f"classes give directions for each that has some, as in {example}"
+            )
+    rows = [
+        directions(value.get(label), features, 1, f"monotonic_cst[{label!r}]") for label in classes
+    ]
+    return np.vstack(rows)
 
 
 def slopes(value: Any, features: Sequence[str]) -> Floats:

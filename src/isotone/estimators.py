@@ -21,6 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from isotone.certified import CertifiedEstimator
+from isotone.columns import class_directions
 from isotone.elementary import Floats
 from isotone.examples import Examples
 from isotone.losses import (
@@ -34,7 +35,7 @@ from isotone.losses import (
 )
 from isotone.targets import Targets
 
-Directions = ArrayLike | Mapping[str, int] | None
+Directions = ArrayLike | Mapping[Any, Any] | None  # by feature; or by class, then by feature
 Slopes = float | ArrayLike | Mapping[str, float]  # or "auto"
 Units = Literal["scaled", "raw"]
 
@@ -65,7 +66,8 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
     ----------
     monotonic_cst : -1, 0 or +1 per feature, or a dictionary by feature name; for two classes it
         is about the probability of the second. For more, a table (n_classes, n_features), in the
-        order of `classes_`. None leaves all features free
+        order of `classes_`, or a dictionary by class, {"good": {"income": 1}}, of either. None
+        leaves all features free
     lipschitz : λ: per unit of a feature a logit changes by at most λ, along a feature with a
         direction by at most 2λ. One number, one per feature,
         a dictionary by feature name, or "auto", which takes the best of a ladder on rows that
@@ -220,11 +222,18 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
                 "Only binary classification is supported. "  # the words that scikit-learn expects
                 f"`loss={self.loss!r}` is for 2 classes but `y` holds {n_classes}; use 'log_loss'"
             )
-        if n_classes > 2 and self.monotonic_cst is not None and not _is_table(self.monotonic_cst):
+        cst = self.monotonic_cst
+        if n_classes > 2 and not (cst is None or isinstance(cst, Mapping) or np.ndim(cst) == 2):
             raise ValueError(
                 f"`monotonic_cst` has one direction per feature but `y` holds {n_classes} "
-                f"classes; give a table ({n_classes}, n_features), a row for every class"
+                f"classes; give a table ({n_classes}, n_features), a row for every class, or a "
+                "dictionary by class"
             )
+
+    def _directions(self, names: list[str], n_outputs: int) -> NDArray[np.int8]:
+        if n_outputs > 1 and isinstance(self.monotonic_cst, Mapping):
+            return class_directions(self.monotonic_cst, names, self.classes_.tolist())
+        return super()._directions(names, n_outputs)
 
     def _class_weights(self, y: NDArray[Any], weight: Floats) -> Floats:
         weights: Floats = compute_class_weight(
