@@ -66,7 +66,7 @@ def prices(n: int = 200, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
     return X, 3e5 + 2e4 * np.log(X["income"].to_numpy()) - 1e3 * X["debt"].to_numpy() + 500 * noise
 
 
-def raise_column(X: pd.DataFrame, name: str, by: float) -> pd.DataFrame:
+def raise_column(X: pd.DataFrame, name: str, by: Any) -> pd.DataFrame:
     return X.assign(**{name: X[name] + by})
 
 
@@ -124,6 +124,21 @@ def test_classes_have_directions_by_name() -> None:
         X, np.digitize(X["age"], [40]) + (X["debt"] > 3)
     )
     assert numbered.network_.monotonic_cst.tolist() == [[-1, 0, 0], [0, 0, 0], [1, 0, 0]]
+
+
+@pytest.mark.parametrize(
+    "cst",
+    [
+        [[-1, 1, 0], [1, 0, 0]],
+        {True: {"income": 1, "debt": -1}},
+        {False: [-1, 1, 0]},
+        {False: {"income": -1}, True: {"debt": -1}},
+    ],
+    ids=str,
+)
+def test_either_of_two_classes_may_have_the_directions(cst: Any) -> None:
+    X, y = people(50)
+    assert classifier(cst).fit(X, y).network_.monotonic_cst.tolist() == [[1, -1, 0]]
 
 
 CLASS_ERRORS = [
@@ -239,7 +254,7 @@ def test_auto_picks_a_slope_that_fits(capsys: pytest.CaptureFixture[str]) -> Non
     assert "lipschitz='auto' picked" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("widths", [(), 7, (11,), (20, 30), [16, 24]])
+@pytest.mark.parametrize("widths", [(), 7, (11,), (20, 30), [16, 24], np.array([4, 8])])
 def test_any_widths_will_do(widths: Any) -> None:
     X, y = people(50)
     assert classifier([1, 0, 0], hidden_layer_sizes=widths).fit(X, y).certificate_.holds
@@ -348,6 +363,19 @@ def test_certified_radii_hold() -> None:
         np.testing.assert_array_equal(model.predict(moved), decision)
 
 
+def test_certified_radii_of_classes_hold() -> None:
+    X, _ = people()
+    y = np.digitize(np.log(X["income"]), [9.5, 10.5])
+    model = classifier({2: {"income": 1}}).fit(X, y)
+    radius, decision = model.certified_radius(X), model.predict(X)
+    assert np.all(np.isinf(radius.up[decision == 2, 0]))
+    assert np.median(radius.scaled) > 0.01
+    for column, name in enumerate(NAMES):
+        for sign, distance in ((1, radius.up[:, column]), (-1, radius.down[:, column])):
+            step = sign * np.where(np.isinf(distance), 1e3, distance)
+            np.testing.assert_array_equal(model.predict(raise_column(X, name, step)), decision)
+
+
 def test_hinge_has_no_probabilities_and_temperature_multiplies_the_slope() -> None:
     X, y = people()
     hinge = classifier(loss="dynamic_hinge").fit(X, y)
@@ -424,6 +452,7 @@ ERRORS = [
     ({"group_size": 3}, r"`group_size=3` does not divide"),
     ({"learning_rate_init": -1}, r"`learning_rate_init=-1` must be a positive finite number"),
     ({"tol": -1}, r"`tol=-1` must be a number of at least 0"),
+    ({"early_stopping": "auto"}, r"`early_stopping='auto'` is unknown; choose from"),
     ({"validation_fraction": 1.0}, r"`validation_fraction=1.0` must lie between 0 and 1; choose"),
     ({"hidden_layer_sizes": (0,)}, r"`hidden_layer_sizes=\(0,\)` must hold whole numbers"),
 ]
@@ -447,6 +476,9 @@ def test_what_only_a_classifier_refuses() -> None:
         ),
         ({"loss": "hinge"}, np.arange(20) % 3, r"'hinge'` is for 2 classes but `y` holds 3; use"),
         ({"monotonic_cst": [1, 0, 0]}, np.arange(20) % 3, r"a table \(3, n_features\), a row for"),
+        ({"monotonic_cst": [[1, 0, 0]] * 2}, y, r"both classes go the same way with feature 'inc"),
+        ({"class_weight": {False: -1, True: 1}}, y, r"must be finite and not negative, and posit"),
+        ({"class_weight": {False: 0, True: 0}}, y, r"positive for some class; give such weights"),
         ({"temperature": 0}, y, r"`temperature=0` must be a positive finite number"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -457,6 +489,9 @@ def test_what_only_a_regressor_refuses() -> None:
     X, y = prices(20)
     for options, targets, message in (
         ({"quantile": "high"}, y, r"`quantile=high` must lie between 0 and 1"),
+        ({"quantile": ()}, y, r"`quantile=\(\)` must lie between 0 and 1"),
+        ({"quantile": np.nan}, y, r"`quantile=nan` must lie between 0 and 1"),
+        ({"quantile": 0.5}, 1e200 * y, r"`y` reaches .* in 'column 0'; numbers up to 1e\+100 can"),
         ({"quantile": 1.5}, y, r"`quantile=1.5` must lie between 0 and 1"),
         ({"quantile": (0.9, 0.1)}, y, r"several levels in increasing order; choose"),
         ({"quantile": (0.1, 0.9)}, np.column_stack([y, y]), r"2 quantiles of 2 targets cannot"),
@@ -471,8 +506,41 @@ def test_a_target_too_far_from_zero_is_refused() -> None:
         regressor().fit(X, 1e13 + y)
 
 
+def test_a_constant_target_is_predicted() -> None:
+    X, _ = people(30)
+    for value in (-7e9, 0.0, 3.0):
+        model = regressor({"income": 1}).fit(X, np.full(30, value))
+        np.testing.assert_allclose(model.predict(X), value, rtol=1e-8, atol=1e-8)
+        assert model.certificate_.holds
+
+
+def test_weights_of_any_size_can_be_used() -> None:
+    X, y = people(40)
+    model = classifier(lipschitz="auto").fit(
+        X, y, sample_weight=10.0 ** np.linspace(-200, 200, 40)
+    )
+    assert model.predict(X.iloc[[-1]])[0] == y[-1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_far_away_rows_are_scored_but_not_learned_from(name: str) -> None:
+    X, y = people(40)
+    far = X.assign(**{name: 1e300})
+    assert np.all(np.isfinite(classifier().fit(X, y).decision_function(far)))
+    with pytest.raises(
+        ValueError, match=rf"`X` reaches 1e\+300 in '{name}'; numbers up to 1e\+100"
+    ):
+        classifier().fit(far, y)
+
+
 def test_rows_that_cannot_be_used_are_refused_with_advice() -> None:
     X, y = people(20)
+    for frame, message in (
+        (X.assign(age=pd.date_range("2020", periods=20)), r"the columns age of `X` are no numb"),
+        (X.to_numpy().astype(str) + "?", r"some columns of `X` are no numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            classifier().fit(frame, y)
     with pytest.raises(ValueError, match=r"NaN\), the first in feature 'debt', row 3; missing="):
         classifier().fit(X.assign(debt=[np.nan if i == 3 else 1.0 for i in range(20)]), y)
     city = ["Rome"] * 20

@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from isotone.certificate import Certificate
-from isotone.columns import directions, text_columns
+from isotone.columns import directions, refuse_huge, text_columns
 from isotone.elementary import Floats
 from isotone.examples import Examples
 from isotone.fitting import Task, fit_network
@@ -80,13 +80,15 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
             return validate_data(
                 self, X, *args, dtype=np.float64, ensure_all_finite="allow-nan", **options
             )
-        except ValueError as error:
-            names = text_columns(X) if "could not convert" in str(error) else []
-            if not names:
+        except (TypeError, ValueError) as error:
+            names = text_columns(X)
+            text = "could not convert string" in str(error)
+            if not names and not text:
                 raise
+            which = f"the columns {', '.join(names)}" if names else "some columns"
             raise ValueError(
-                f"the columns {', '.join(names)} of `X` are no numbers ({error}); features must "
-                "be: leave them out, or encode them, as with OneHotEncoder in a ColumnTransformer"
+                f"{which} of `X` are no numbers ({str(error)[:80]}); features must be: leave them "
+                "out, or encode them, as with OneHotEncoder in a ColumnTransformer"
             ) from error
 
     def _complete(self, X: Floats) -> Floats:
@@ -108,6 +110,7 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
         """Checked rows, targets and weights."""
         check_settings(self.get_params(deep=False), self._losses)
         X, y = self._validate(X, y, **check)
+        refuse_huge("X", X, self._names())
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return X, y, weight
 

@@ -18,6 +18,7 @@ from isotone.scaling import Kind, Log, Scaling
 
 _KINDS = ("auto", "identity", "standard", "robust", "log")
 _SKEWED = 1.0  # skewness from which a logarithm is tried; that of an exponential column is 2
+_LARGEST = 1e100
 _TAILED = 10.0  # fourth moment in units of the squared variance; 3 for a Gaussian
 
 
@@ -93,7 +94,8 @@ def class_directions(
     for key in value:
         if key not in classes:
             shown = ", ".join(str(name) for name in classes[:20])
-            example = {classes[0]: {key if key in features else features[0]: 1}}
+            feature = key if key in features else features[0]
+            example = {classes[0]: {feature: 1}}
             raise ValueError(
                 f"`monotonic_cst` names {key!r}, which is no class of `y` ({shown}); with several "
                 f"classes give directions for each that has some, as in {example}"
@@ -102,6 +104,18 @@ def class_directions(
         directions(value.get(label), features, 1, f"monotonic_cst[{label!r}]") for label in classes
     ]
     return np.vstack(rows)
+
+
+def opposite_directions(table: NDArray[np.int8], features: Sequence[str]) -> NDArray[np.int8]:
+    """Directions of the second of two classes, (1, n_features), from those of both."""
+    same = table[0] * table[1] == 1
+    if same.any():
+        raise ValueError(
+            f"`monotonic_cst` lets the probabilities of both classes go the same way with feature "
+            f"{features[int(same.argmax())]!r}, but they sum to 1; give a direction to one of them"
+        )
+    opposite: NDArray[np.int8] = np.sign(table[1:] - table[:1])
+    return opposite
 
 
 def slopes(value: Any, features: Sequence[str]) -> Floats:
@@ -132,6 +146,17 @@ def text_columns(X: Any) -> list[str]:
     """Names of the columns of a frame that hold text, or other things than numbers."""
     names = list(getattr(X, "columns", []))
     return [str(name) for name in names if np.asarray(X[name]).dtype.kind not in "biuf"]
+
+
+def refuse_huge(name: str, table: Floats, columns: Sequence[str]) -> None:
+    """Raise `ValueError` for numbers whose squares are near overflow."""
+    largest = np.abs(np.nan_to_num(table)).max(axis=0, initial=0.0)
+    if np.any(largest > _LARGEST):
+        column = int(largest.argmax())
+        raise ValueError(
+            f"`{name}` reaches {largest[column]:g} in {columns[column]!r}; numbers up to "
+            f"{_LARGEST:g} can be learned from: choose other units, or drop such rows"
+        )
 
 
 def fit_scaling(value: Any, examples: Examples, features: Sequence[str]) -> Scaling:

@@ -21,7 +21,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from isotone.certified import CertifiedEstimator
-from isotone.columns import class_directions
+from isotone.columns import (
+    class_directions,
+    directions,
+    opposite_directions,
+    refuse_huge,
+)
 from isotone.elementary import Floats
 from isotone.examples import Examples
 from isotone.losses import (
@@ -65,9 +70,9 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
     Parameters
     ----------
     monotonic_cst : -1, 0 or +1 per feature, or a dictionary by feature name; for two classes it
-        is about the probability of the second. For more, a table (n_classes, n_features), in the
-        order of `classes_`, or a dictionary by class, {"good": {"income": 1}}, of either. None
-        leaves all features free
+        is about the probability of the second. A table (n_classes, n_features), in the order of
+        `classes_`, or a dictionary by class, {"good": {"income": 1}}, is about that of each, and
+        needed for more classes. None leaves all features free
     lipschitz : λ: per unit of a feature a logit changes by at most λ, along a feature with a
         direction by at most 2λ. One number, one per feature,
         a dictionary by feature name, or "auto", which takes the best of a ladder on rows that
@@ -214,8 +219,8 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise ValueError(
-                f"`y` holds {n_classes} class, {self.classes_[0]!r}; a classifier needs rows of "
-                "at least 2 classes: give such rows"
+                f"`y` holds {n_classes} class, {self.classes_.tolist()[0]!r}; a classifier needs "
+                "rows of at least 2 classes: give such rows"
             )
         if n_classes > 2 and self.loss != "log_loss":
             raise ValueError(
@@ -231,14 +236,22 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
             )
 
     def _directions(self, names: list[str], n_outputs: int) -> NDArray[np.int8]:
-        if n_outputs > 1 and isinstance(self.monotonic_cst, Mapping):
-            return class_directions(self.monotonic_cst, names, self.classes_.tolist())
-        return super()._directions(names, n_outputs)
+        value: Any = self.monotonic_cst
+        if isinstance(value, Mapping) and (n_outputs > 1 or not _is_flat(value)):
+            value = class_directions(value, names, self.classes_.tolist())
+        if n_outputs == 1 and _is_table(value) and len(value) == 2:
+            return opposite_directions(directions(value, names, 2), names)
+        return directions(value, names, n_outputs)
 
     def _class_weights(self, y: NDArray[Any], weight: Floats) -> Floats:
         weights: Floats = compute_class_weight(
             self.class_weight, classes=self.classes_, y=y, sample_weight=weight
         )
+        if not np.all((weights >= 0) & np.isfinite(weights)) or not weights.any():
+            raise ValueError(
+                f"`class_weight={self.class_weight}` must be finite and not negative, and "
+                "positive for some class; give such weights, or 'balanced'"
+            )
         return weights
 
     def _targets(self, examples: Examples, n_outputs: int) -> Targets:
@@ -318,6 +331,7 @@ class MonotonicRegressor(RegressorMixin, CertifiedEstimator):  # type: ignore[mi
         X, y, weight = self._read(X, y, sample_weight, multi_output=True, y_numeric=True)
         self._one_column = y.ndim == 1
         table = y.reshape(len(y), -1).astype(np.float64)
+        refuse_huge("y", table, [f"column {k}" for k in range(table.shape[1])])
         levels = self._levels(table)
         loss = Quantile(levels) if self.loss == "quantile" else _REGRESSION[self.loss]
         return self._learn(X, table, weight, loss, max(table.shape[1], len(levels)))
@@ -350,11 +364,8 @@ class MonotonicRegressor(RegressorMixin, CertifiedEstimator):  # type: ignore[mi
         if self.loss != "quantile":
             return ()
         levels = np.atleast_1d(np.asarray(self.quantile))
-        if (
-            levels.dtype.kind != "f"
-            or levels.ndim > 1
-            or np.any(np.diff([0.0, *levels, 1.0]) <= 0)
-        ):
+        rising = levels.dtype.kind == "f" and levels.ndim == 1 and levels.size > 0
+        if not rising or not np.all(np.diff([0.0, *levels, 1.0]) > 0):
             raise ValueError(
                 f"`quantile={self.quantile}` must lie between 0 and 1, several levels in "
                 "increasing order; choose (0.1, 0.5, 0.9), for example"
@@ -373,3 +384,8 @@ class MonotonicRegressor(RegressorMixin, CertifiedEstimator):  # type: ignore[mi
 
 def _is_table(value: Any) -> bool:
     return not isinstance(value, Mapping) and np.ndim(value) == 2
+
+
+def _is_flat(value: Mapping[Any, Any]) -> bool:
+    """Whether a dictionary holds directions, not further dictionaries or lists of them."""
+    return not any(isinstance(entry, Mapping) or np.ndim(entry) for entry in value.values())

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from isotone.elementary import Floats
 
+_LEAST = 2.0**-64  # of the largest weight: less would vanish in float32
+
 Folds = NDArray[np.intp]
 
 
@@ -47,6 +49,7 @@ class Examples:
         joined = np.column_stack([X[counts], y[counts]]) + 0.0  # -0.0 becomes 0.0
         rows, member = np.unique(joined, axis=0, return_inverse=True)
         total = np.bincount(member.ravel(), weights=weight[counts], minlength=len(rows))
+        total = np.maximum(total / total.max(), _LEAST)
         n_features = X.shape[1]
         return cls(rows[:, :n_features], rows[:, n_features:], total / total.mean())
 
