@@ -49,7 +49,9 @@ def _refuse_unknown(name: str, keys: Sequence[Any], features: Sequence[str]) -> 
     for key in keys:
         if key not in features:
             near = difflib.get_close_matches(str(key), features, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else "use one of these."
+            unnamed = list(features) == [f"x{i}" for i in range(len(features))]
+            other = "give a frame if columns have names." if unnamed else "use one of these."
+            hint = f"did you mean {near[0]!r}?" if near else other
             shown = ", ".join(features[:20]) + (", ..." if len(features) > 20 else "")
             raise ValueError(
                 f"`{name}` names the feature {key!r}, which `X` does not have; its features are "
