@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training prove-bits study-init clean
+.PHONY: help venv demo test lint format bench-sort bench-training bench-estimators prove-bits study-init clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -13,6 +13,7 @@ help:
 	@echo "make format          sort imports and lay out the code"
 	@echo "make bench-sort      GroupSort against torch.sort, forward and backward"
 	@echo "make bench-training  the fused trainer against plain torch loops"
+	@echo "make bench-estimators  default estimators against HistGradientBoosting (TABLES=DIR for more)"
 	@echo "make prove-bits      100 million comparisons of computed scores"
 	@echo "make study-init      convergence of the initializations at depths 3, 6 and 12"
 	@echo "make clean           remove what make made"
@@ -48,6 +49,9 @@ bench-sort: venv
 bench-training: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps monotonicnetworks==1.5.1
 	$(BIN)/python bench/training.py
+
+bench-estimators: venv
+	OMP_NUM_THREADS=1 $(BIN)/python bench/estimators.py $(if $(TABLES),--tables $(TABLES))
 
 prove-bits: venv
 	$(BIN)/python bench/last_bit.py

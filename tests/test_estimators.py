@@ -209,6 +209,17 @@ def test_certified_radii_of_classes_hold() -> None:
             np.testing.assert_array_equal(model.predict(raise_column(X, name, step)), decision)
 
 
+def test_missing_values_have_no_radius_and_indicators_are_not_shown() -> None:
+    X, y = people(100)
+    X.loc[:20, "debt"] = np.nan
+    model = classifier({"income": 1}, missing="indicator").fit(X, y)
+    radius, decision = model.certified_radius(X), model.predict(X)
+    assert radius.up.shape == radius.down.shape == X.shape
+    np.testing.assert_array_equal(np.isnan(radius.up), X.isna())
+    step = radius.up[:, 2]
+    np.testing.assert_array_equal(model.predict(raise_column(X, "age", step)), decision)
+
+
 def test_hinge_has_no_probabilities_and_temperature_multiplies_the_slope() -> None:
     X, y = people()
     hinge = classifier(loss="dynamic_hinge").fit(X, y)

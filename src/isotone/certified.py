@@ -51,9 +51,16 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
 
         That is score ≥ `threshold` for one output (the logit of the second of two classes, or the
         target), and what `predict` gives for more classes; see `Certificate.certified_radius`.
+        A value that is missing cannot move: the distances of its feature are NaN.
         """
-        table = self._table(X)
-        return self.certificate_.certified_radius(table, threshold)
+        check_is_fitted(self)
+        raw = self._validate(X, reset=False)
+        radius = self.certificate_.certified_radius(self._complete(raw), threshold)
+        down, up = (
+            np.where(np.isnan(raw), np.nan, distance[:, : self.n_features_in_])
+            for distance in (radius.down, radius.up)
+        )
+        return Radius(radius.scaled, down, up)
 
     def save(self, path: str | Path) -> None:
         """Write `network_` to one `.isotone` file, which `isotone.load` reads without torch."""

@@ -244,8 +244,9 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
         return directions(value, names, n_outputs)
 
     def _class_weights(self, y: NDArray[Any], weight: Floats) -> Floats:
+        order = np.argsort(weight)  # so that the order of the rows changes no sum of weights
         weights: Floats = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=y, sample_weight=weight
+            self.class_weight, classes=self.classes_, y=y[order], sample_weight=weight[order]
         )
         if not np.all((weights >= 0) & np.isfinite(weights)) or not weights.any():
             raise ValueError(
