@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training bench-onnx prove-bits prove-kills study-init clean
+.PHONY: help venv demo test lint format bench-sort bench-training bench-onnx bench-estimators prove-bits prove-kills study-init clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench-sort      GroupSort against torch.sort, forward and backward"
 	@echo "make bench-training  the fused trainer against plain torch loops"
 	@echo "make bench-onnx      ONNX graphs: comparators against TopK, ordered sums"
+	@echo "make bench-estimators  default estimators against HistGradientBoosting (TABLES=DIR for more)"
 	@echo "make prove-bits      100 million comparisons of computed scores"
 	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
 	@echo "make study-init      convergence of the initializations at depths 3, 6 and 12"
@@ -53,6 +54,9 @@ bench-training: venv
 
 bench-onnx: venv
 	$(BIN)/python bench/onnx_sort.py
+
+bench-estimators: venv
+	OMP_NUM_THREADS=1 $(BIN)/python bench/estimators.py $(if $(TABLES),--tables $(TABLES))
 
 prove-bits: venv
 	$(BIN)/python bench/last_bit.py

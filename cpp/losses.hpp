@@ -66,29 +66,34 @@ inline V pinball(V& z, V y, Element<V> level) {
     return maximum(error * level, error * (level - T(1)));
 }
 
-// Calls loss(z, y) for each output; the loss of an event is their mean.
+// Calls loss(z, y, j) for each output j; the loss of an event is their sum.
 template <class V, class PerOutput>
-inline V mean_over_outputs(V* z, const V* y, int n, int stride, PerOutput loss) {
-    const Element<V> share = Element<V>(1) / static_cast<Element<V>>(n);
+inline V sum_over_outputs(V* z, const V* y, int n, int stride, PerOutput loss) {
     V sum = {};
-    for (int j = 0; j < n * stride; j += stride) {
-        sum += loss(z[j], y[j]);
-        z[j] = z[j] * share;
-    }
-    return sum * share;
+    for (int j = 0; j < n; ++j) sum += loss(z[j * stride], y[j * stride], j);
+    return sum;
 }
 
+// `parameters` has one entry per output; losses that are not of single outputs use the first.
 template <class V>
-inline V compute_loss(const Shape& shape, Element<V> parameter, V* z, const V* y, int stride) {
+inline V compute_loss(const Shape& shape, const Element<V>* parameters, V* z, const V* y,
+                      int stride) {
     const int n = shape.n_outputs();
     switch (shape.loss) {
         case Loss::cross_entropy:
-            return n == 1 ? binary_cross_entropy(*z, *y, parameter)
-                          : softmax_cross_entropy(z, n, stride, *y, parameter);
-        case Loss::mse: return mean_over_outputs(z, y, n, stride, squared_error<V>);
-        case Loss::l1: return mean_over_outputs(z, y, n, stride, absolute_error<V>);
-        case Loss::hinge: return hinge(*z, *y, parameter);
-        case Loss::quantile: return pinball(*z, *y, parameter);
+            return n == 1 ? binary_cross_entropy(*z, *y, *parameters)
+                          : softmax_cross_entropy(z, n, stride, *y, *parameters);
+        case Loss::mse:
+            return sum_over_outputs(z, y, n, stride,
+                                    [](V& f, V t, int) { return squared_error(f, t); });
+        case Loss::l1:
+            return sum_over_outputs(z, y, n, stride,
+                                    [](V& f, V t, int) { return absolute_error(f, t); });
+        case Loss::hinge: return hinge(*z, *y, *parameters);
+        case Loss::quantile:
+            return sum_over_outputs(z, y, n, stride, [parameters](V& f, V t, int j) {
+                return pinball(f, t, parameters[j]);
+            });
     }
     return V{};
 }

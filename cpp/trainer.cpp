@@ -61,21 +61,29 @@ public:
         return total;
     }
 
-    // Mean loss of the visited rows, whose weights sum to `total`; `predictions` may be null.
-    double evaluate(Visits visits, double total, T* predictions) {
-        const int n_outputs = shape_.n_outputs();
-        V* const out = space_.layers[shape_.n_layers - 1].slope;
+    // Mean loss of the visited rows, whose weights sum to `total`.
+    double evaluate(Visits visits, double total) {
         double loss = spoiled_;
-        for (std::size_t i = 0; i < visits.n; i += tile_rows) {
-            const Visits tile = visits.part(i, tile_rows);
-            load(tile, total, 0);
+        std::int32_t counting[tile_rows];
+        while (visits.n > 0) {
+            load(take(visits, tile_rows, counting), total, 0);
             forward(0);
-            for (std::size_t row = 0; predictions && row < tile.n; ++row)
-                for (int j = 0; j < n_outputs; ++j)
-                    *predictions++ = reinterpret_cast<T*>(out)[j * tile_rows + row];
-            if (rows_.y) loss += differentiate_loss(0);
+            loss += differentiate_loss(0);
         }
         return loss;
+    }
+
+    void predict(Visits visits, T* predictions) {
+        const int n_outputs = shape_.n_outputs();
+        const T* const out = reinterpret_cast<T*>(space_.layers[shape_.n_layers - 1].slope);
+        for (std::size_t i = 0; i < visits.n; i += tile_rows) {
+            const Visits tile = visits.part(i, tile_rows);
+            load(tile, 1, 0);
+            forward(0);
+            for (std::size_t row = 0; row < tile.n; ++row)
+                for (int j = 0; j < n_outputs; ++j)
+                    *predictions++ = out[j * tile_rows + row];
+        }
     }
 
     // Also gives the gradient, in the workspace.
@@ -83,8 +91,9 @@ public:
         const std::size_t chunk_rows = static_cast<std::size_t>(n_tiles_) * tile_rows;
         __builtin_memset(space_.sums, 0, shape_.n_parameters * n_sums * sizeof(T));
         double loss = spoiled_;
-        for (std::size_t i = 0; i < visits.n; i += chunk_rows)
-            loss += differentiate_chunk(visits.part(i, chunk_rows), total);
+        std::int32_t counting[max_tiles * tile_rows];
+        while (visits.n > 0)
+            loss += differentiate_chunk(take(visits, chunk_rows, counting), total);
         collect_sums(space_.sums, shape_.n_parameters, space_.gradient);
         for (int i = 0; i < shape_.n_layers; ++i) {
             const std::size_t weight = shape_.layers[i].weight;
@@ -97,6 +106,23 @@ public:
     const T* gradient() const { return space_.gradient; }
 
 private:
+    // Cuts rows off the front, up to `most` that count: rows of no weight cost nothing. Their
+    // numbers are written to `counting` unless all count.
+    Visits take(Visits& left, std::size_t most, std::int32_t* counting) const {
+        std::size_t n = 0, i = 0;
+        if (!rows_.weight) {
+            const Visits front = left.part(0, most);
+            left = left.part(front.n, left.n);
+            return front;
+        }
+        for (; i < left.n && n < most; ++i) {
+            const std::size_t row = left.row(i);
+            if (rows_.weight[row] != 0) counting[n++] = static_cast<std::int32_t>(row);
+        }
+        left = left.part(i, left.n);
+        return {counting, 0, n};
+    }
+
     double differentiate_chunk(Visits visits, double total) {
         double loss = 0;
         int n_tiles = 0;
@@ -296,7 +322,9 @@ double evaluate(const EvaluateTask<T>& task) {
     const Visits all = {nullptr, 0, task.rows.n};
     const double total = member.total_weight(all);
     member.set_parameters(task.parameters);
-    if (!task.gradient) return member.evaluate(all, total, task.predictions);
+    if (task.predictions) member.predict(all, task.predictions);
+    if (!task.rows.y) return 0;
+    if (!task.gradient) return member.evaluate(all, total);
     const double loss = member.differentiate(all, total);
     __builtin_memcpy(task.gradient, member.gradient(), task.shape.n_parameters * sizeof(T));
     return loss;

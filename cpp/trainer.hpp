@@ -50,10 +50,10 @@ struct Rows {
 // What differs between the members of a stack and is not trained.
 template <class T>
 struct Constants {
-    const T* bounds;         // (n_layers,)
-    const T* feature_scale;  // (n_features,)
-    const T* residual;       // (n_outputs, n_features)
-    T loss_parameter;
+    const T* bounds;          // (n_layers,)
+    const T* feature_scale;   // (n_features,)
+    const T* residual;        // (n_outputs, n_features)
+    const T* loss_parameter;  // (n_outputs,)
 };
 
 // Adam of one step, with its corrections for the bias of young moments.

@@ -95,10 +95,11 @@ template <class T>
 struct Members {
     Array<const T> bounds, feature_scale, residual, loss_parameter;
 
-    std::size_t count() const { return loss_parameter.size(); }
+    std::size_t count() const { return loss_parameter.ndim() ? loss_parameter.shape(0) : 0; }
 
     void check(const Shape& shape) const {
         const std::size_t n_features = shape.n_features();
+        check_size("loss_parameter", loss_parameter, count() * shape.n_outputs());
         check_size("bounds", bounds, count() * shape.n_layers);
         check_size("feature_scale", feature_scale, count() * n_features);
         check_size("residual", residual, count() * shape.n_outputs() * n_features);
@@ -109,21 +110,29 @@ struct Members {
         return {bounds.data() + member * shape.n_layers,
                 feature_scale.data() + member * n_features,
                 residual.data() + member * shape.n_outputs() * n_features,
-                loss_parameter.data()[member]};
+                loss_parameter.data() + member * shape.n_outputs()};
     }
 };
 
+// Weights have one axis, or two with a row per member.
 template <class T>
 struct Table {
     Array<const T> x;
     std::optional<Array<const T>> y, weight;
 
-    Rows<T> rows(const Shape& shape) const {
-        const std::size_t n = x.size() / shape.n_features();
+    std::size_t n_rows(const Shape& shape) const { return x.size() / shape.n_features(); }
+    bool one_weight() const { return !weight || weight->ndim() == 1; }
+
+    void check(const Shape& shape, std::size_t n_members) const {
+        const std::size_t n = n_rows(shape);
         check_size("x", x, n * shape.n_features());
         if (y) check_size("y", *y, n * shape.n_targets);
-        if (weight) check_size("sample_weight", *weight, n);
-        return {x.data(), pointer(y), pointer(weight), n};
+        if (weight) check_size("sample_weight", *weight, one_weight() ? n : n_members * n);
+    }
+
+    Rows<T> of(const Shape& shape, std::size_t member) const {
+        const std::size_t n = n_rows(shape), first = one_weight() ? 0 : member * n;
+        return {x.data(), pointer(y), weight ? weight->data() + first : nullptr, n};
     }
 };
 
@@ -189,11 +198,12 @@ void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_sca
     check_size("first_moment", first_moment, n_members * n_parameters);
     check_size("second_moment", second_moment, n_members * n_parameters);
     check_size("losses", losses, n_members);
-    const Rows<T> rows = Table<T>{x, y, sample_weight}.rows(shape);
+    const Table<T> table = {x, y, sample_weight};
+    table.check(shape, n_members);
 
-    if (order) check_order(*order, n_members, rows.n);
+    if (order) check_order(*order, n_members, table.n_rows(shape));
     const bool one_order = !order || order->ndim() == 1;
-    const std::size_t n_visits = order ? order->shape(order->ndim() - 1) : rows.n;
+    const std::size_t n_visits = order ? order->shape(order->ndim() - 1) : table.n_rows(shape);
     if (batch_size < 1) fail("`batch_size` must be positive.");
     static_assert(sizeof(AdamStep) == 3 * sizeof(double));
     check_size("schedule", schedule, 3 * ((n_visits + batch_size - 1) / batch_size));
@@ -206,8 +216,9 @@ void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_sca
         const std::size_t first_visit = one_order ? 0 : i * n_visits;
         losses.data()[i] = kernels.train(
             {shape, members.of(shape, i), parameters.data() + i * n_parameters,
-             first_moment.data() + i * n_parameters, second_moment.data() + i * n_parameters, rows,
-             order ? order->data() + first_visit : nullptr, n_visits, batch_size, adam, space});
+             first_moment.data() + i * n_parameters, second_moment.data() + i * n_parameters,
+             table.of(shape, i), order ? order->data() + first_visit : nullptr, n_visits,
+             batch_size, adam, space});
     });
 }
 
@@ -222,8 +233,9 @@ void evaluate(const Stack& stack, Array<const T> bounds, Array<const T> feature_
     const Members<T> members = {bounds, feature_scale, residual, loss_parameter};
     members.check(shape);
     const std::size_t n_members = members.count(), n_parameters = shape.n_parameters;
-    const Rows<T> rows = Table<T>{x, y, sample_weight}.rows(shape);
-    const std::size_t n_predicted = rows.n * shape.n_outputs();
+    const Table<T> table = {x, y, sample_weight};
+    table.check(shape, n_members);
+    const std::size_t n_predicted = table.n_rows(shape) * shape.n_outputs();
     check_size("parameters", parameters, n_members * n_parameters);
     if (gradients) check_size("gradients", *gradients, n_members * n_parameters);
     if (gradients && !y) fail("`gradients` are those of a loss; give `y`.");
@@ -235,7 +247,7 @@ void evaluate(const Stack& stack, Array<const T> bounds, Array<const T> feature_
     const std::size_t bytes = kernels.workspace_bytes(shape);
     for_members(n_members, threads, bytes, [&](std::size_t i, void* space) {
         losses.data()[i] = kernels.evaluate(
-            {shape, members.of(shape, i), parameters.data() + i * n_parameters, rows,
+            {shape, members.of(shape, i), parameters.data() + i * n_parameters, table.of(shape, i),
              gradients ? gradients->data() + i * n_parameters : nullptr,
              predictions ? predictions->data() + i * n_predicted : nullptr, space});
     });

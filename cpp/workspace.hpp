@@ -31,6 +31,8 @@ inline std::size_t count_comparators(const Layer& layer) {
            static_cast<std::size_t>(layer.network.last - layer.network.first);
 }
 
+constexpr int max_tiles = 16;  // of a chunk
+
 // As many tiles of the widest layer as fill most of a level-1 cache together with their gradients.
 template <class T>
 int tiles_per_chunk(const Shape& shape) {
@@ -41,7 +43,7 @@ int tiles_per_chunk(const Shape& shape) {
         if (width > widest) widest = width;
     }
     const std::size_t tiles = budget / (widest * tile_rows * sizeof(T));
-    return tiles < 1 ? 1 : tiles > 16 ? 16 : static_cast<int>(tiles);
+    return tiles < 1 ? 1 : tiles > max_tiles ? max_tiles : static_cast<int>(tiles);
 }
 
 template <class T>

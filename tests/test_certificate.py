@@ -276,12 +276,6 @@ def test_bad_shifts_are_explained(shifts: Any, message: str) -> None:
         certify(small()).flip_bound(np.zeros((1, 3)), shifts)
 
 
-def test_decisions_need_one_output() -> None:
-    certificate = certify(freeze(softmax_network(np.zeros((3, 2)))))
-    with pytest.raises(ValueError, match="decisions need one output"):
-        certificate.certified_radius(np.zeros((1, 2)))
-
-
 @pytest.mark.parametrize("threshold", [np.nan, np.inf])
 def test_a_threshold_must_be_a_number(threshold: float) -> None:
     for ask in (

@@ -65,12 +65,25 @@ def test_members_end_where_they_would_have_ended_alone(options: Any, backend: An
         assert np.array(history.training)[:, s] == pytest.approx(expected, rel=1e-3)
 
 
-@pytest.mark.parametrize("loss", [Hinge(0.5), SquaredError(), AbsoluteError(), Quantile(0.8)])
-def test_both_backends_train_alike(loss: Any) -> None:
+@pytest.mark.parametrize(
+    ("loss", "n_outputs"),
+    [
+        (Hinge(0.5), 1),
+        (SquaredError(), 1),
+        (SquaredError(), 3),
+        (AbsoluteError(), 3),
+        (Quantile(0.8), 1),
+        (Quantile(0.8), 3),
+        (Quantile((0.1, 0.5, 0.9)), 3),
+    ],
+)
+def test_both_backends_train_alike(loss: Any, n_outputs: int) -> None:
     weight = RNG.uniform(0.5, 2, 300)
-    options = {"sample_weight": weight, "validation": (X[:50], Y[:50])}
+    y = Y if np.size(getattr(loss, "level", 0)) > 1 or n_outputs == 1 else X
+    options = {"sample_weight": weight, "validation": (X[:50], y[:50])}
+    shape = {"layers": [3, 8, 8, n_outputs], "chain": "inf"}
     histories = [
-        Ensemble(members()).train(X, Y, loss, RECIPE, backend=backend, **options)
+        Ensemble(members(**shape)).train(X, y, loss, RECIPE, backend=backend, **options)
         for backend in ("fused", "torch")
     ]
     for name in ("training", "validation"):
@@ -90,17 +103,17 @@ def test_threads_do_not_change_a_bit() -> None:
     ("options", "loss", "message"),
     [
         ({}, DynamicHinge(), "it has no DynamicHinge"),
-        ({"layers": [3, 4, 2]}, SquaredError(), "for one output only"),
+        ({"layers": [3, 1030, 1]}, SquaredError(), "sorts at most 1024 units together, not 1030"),
+        ({"layers": [3, *[2] * 33, 1]}, SquaredError(), "is for small networks, not for 34 layer"),
     ],
 )
 def test_what_the_fused_backend_lacks_is_said(options: Any, loss: Any, message: str) -> None:
     stack = Ensemble(members(2, **options))
-    y = Y if loss.outputs == "logits" else X[:, :2]
     with pytest.raises(ValueError, match=message):
-        stack.train(X, y, loss, RECIPE, backend="fused")
-    stack.train(X, y, loss, RECIPE)  # "auto" takes torch
+        stack.train(X, Y, loss, RECIPE, backend="fused")
+    stack.train(X, Y, loss, replace(RECIPE, epochs=1))  # "auto" takes torch
     with pytest.raises(ValueError, match="`backend='cuda'` is unknown"):
-        stack.train(X, y, loss, RECIPE, backend="cuda")
+        stack.train(X, Y, loss, RECIPE, backend="cuda")
 
 
 def test_every_member_may_have_its_own_lambda() -> None:

@@ -19,6 +19,16 @@ def test_repeating_shuffling_and_weighing_give_the_same_examples() -> None:
     assert len(weighted) == np.count_nonzero(weight)
 
 
+def test_the_order_of_fractional_weights_changes_no_bit() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(3, size=(200, 1)).astype(float), np.zeros((200, 1))
+    weight = 10.0 ** rng.uniform(-9, 9, 200)
+    first = Examples.of(X, y, weight)
+    for _ in range(20):
+        order = rng.permutation(200)
+        np.testing.assert_array_equal(Examples.of(X[order], y, weight[order]).weight, first.weight)
+
+
 def test_minus_zero_is_zero() -> None:
     assert len(Examples.of(np.array([[0.0], [-0.0]]), np.zeros((2, 1)), np.ones(2))) == 1
 

@@ -27,13 +27,16 @@ PER_ROW: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
         if z.shape[1] == 1
         else functional.cross_entropy(PARAMETER * z, y.long(), reduction="none")
     ),
-    "mse": lambda z, y: ((z - y.reshape(z.shape)) ** 2).mean(dim=1),
-    "l1": lambda z, y: (z - y.reshape(z.shape)).abs().mean(dim=1),
+    "mse": lambda z, y: ((z - y.reshape(z.shape)) ** 2).sum(dim=1),
+    "l1": lambda z, y: (z - y.reshape(z.shape)).abs().sum(dim=1),
     "hinge": lambda z, y: (PARAMETER - (2 * y - 1) * z[:, 0]).relu(),
-    "quantile": lambda z, y: torch.maximum(
-        PARAMETER * (y - z[:, 0]), (PARAMETER - 1) * (y - z[:, 0])
-    ),
+    "quantile": lambda z, y: pinball(z, y.reshape(z.shape), PARAMETER),
 }
+
+
+def pinball(z: Tensor, y: Tensor, level: Any) -> Tensor:
+    return torch.maximum(level * (y - z), (level - 1) * (y - z)).sum(dim=1)
+
 
 NETWORKS: list[dict[str, Any]] = [
     {"layers": [4, 20, 20, 1]},
@@ -51,7 +54,7 @@ CASES = [
     (network, loss)
     for network in NETWORKS
     for loss in PER_ROW
-    if loss not in ("hinge", "quantile") or network["layers"][-1] == 1
+    if loss != "hinge" or network["layers"][-1] == 1
 ]
 
 
@@ -93,8 +96,7 @@ def stack(networks: list[LipschitzNetwork], loss: Any, **options: Any) -> FusedT
         feature_scale=[network.feature_scale.numpy() for network in networks],
         residual=[network.residual() for network in networks],
         loss=loss,
-        loss_parameter=PARAMETER,
-        **options,
+        **({"loss_parameter": PARAMETER} | options),
     )
     for i, (weight, bias) in enumerate(zip(trainer.weights, trainer.biases, strict=True)):
         for s, member in enumerate(layers):
@@ -110,8 +112,6 @@ def draw(options: dict[str, Any], loss: str, n_rows: int) -> tuple[Array, Array,
     labels = rng.integers(0, max(n_outputs, 2), size=n_rows).astype(np.float32)
     values = rng.normal(size=(n_rows, n_outputs)).astype(np.float32)
     y = labels if loss in ("cross-entropy", "hinge") else values
-    if loss == "quantile":
-        y = y[:, 0]
     return x, y, rng.uniform(size=n_rows).astype(np.float32)
 
 
@@ -300,6 +300,44 @@ def test_a_weight_of_zero_is_a_row_left_out() -> None:
     assert all(np.all(np.isfinite(w)) for w in trainer.weights)
 
 
+def test_every_member_may_have_weights_of_its_own() -> None:
+    networks = [build(NETWORKS[0], seed) for seed in range(3)]
+    x, y, _ = draw(NETWORKS[0], "cross-entropy", 300)
+    weight = np.random.default_rng(0).uniform(size=(3, 300)).astype(np.float32)
+    weight[weight < 0.4] = 0.0
+    together = stack(networks, "cross-entropy")
+    kwargs: dict[str, Any] = {"batch_size": 64, "learning_rates": 0.01}
+    losses = together.train_epoch(x, y, weight, threads=2, **kwargs)
+    after, gradients = together.loss(x, y, weight), together.gradients(x, y, weight)[1]
+    for s, network in enumerate(networks):
+        alone = stack([network], "cross-entropy")
+        assert losses[s] == alone.train_epoch(x, y, weight[s], **kwargs)
+        assert after[s] == alone.loss(x, y, weight[s])
+        np.testing.assert_array_equal(alone.weights[1][0], together.weights[1][s])
+        np.testing.assert_array_equal(alone.gradients(x, y, weight[s])[1][1][0], gradients[1][s])
+
+
+def test_rows_without_weight_are_rows_left_out_to_the_bit() -> None:
+    x, y, weight = draw(NETWORKS[0], "cross-entropy", 900)
+    counts = np.random.default_rng(0).random(900) < 0.5
+    first, second = (stack([build(NETWORKS[0], 0)], "cross-entropy") for _ in range(2))
+    kwargs: dict[str, Any] = {"batch_size": 900, "learning_rates": 0.01}
+    a = first.train_epoch(x, y, weight * counts, **kwargs)
+    assert a == second.train_epoch(x[counts], y[counts], weight[counts], **kwargs)
+    assert bits(first) == bits(second)
+
+
+def test_every_output_may_have_a_level_of_its_own() -> None:
+    levels = [[0.125, 0.5, 0.875], [0.25, 0.375, 0.625]]
+    networks = [build(NETWORKS[5], seed) for seed in range(2)]
+    trainer = stack(networks, "quantile", loss_parameter=levels, precision="float64")
+    x, y, _ = draw(NETWORKS[5], "quantile", 50)
+    losses = trainer.loss(x, y)
+    for network, level, loss in zip(networks, levels, losses, strict=True):
+        each = pinball(network(torch.tensor(x).double()), torch.tensor(y), torch.tensor(level))
+        assert loss == pytest.approx(float(each.mean().detach()), rel=1e-12)
+
+
 def test_a_saved_state_continues_to_the_same_bits() -> None:
     x, y, weight = draw(NETWORKS[0], "cross-entropy", 500)
     networks = [build(NETWORKS[0], seed) for seed in range(2)]
@@ -374,6 +412,7 @@ def make(**changes: Any) -> FusedTrainer:
         ({"bounds": 0.0}, r"`bounds` must be positive and finite in float32"),
         ({"feature_scale": np.nan}, r"`feature_scale` must be finite"),
         ({"residual": np.ones((2, 2, 2))}, r"`residual` has shape \(2, 2, 2\); give \(3, 1, 2\)"),
+        ({"loss_parameter": [1.0, 2.0]}, r"`loss_parameter` has shape \(2, 1\); give \(3, 1\)"),
         ({"loss_parameter": -1.0}, r"`loss_parameter` must be positive"),
         ({"loss": "quantile", "loss_parameter": 1.0}, r"must lie between 0 and 1"),
         ({"weight_decay": -0.1}, r"`weight_decay` holds -0.1; it must be at least 0"),
@@ -397,6 +436,8 @@ def test_mistakes_in_the_description_are_explained(changes: dict[str, Any], mess
         ({"y": [-1, 1, 1, -1, 1]}, r"`y` must hold labels 0 and 1"),
         ({"sample_weight": [1.0, 2.0]}, r"`sample_weight` has shape \(2,\); give \(5,\)"),
         ({"sample_weight": np.zeros(5)}, r"`sample_weight` must be finite, not negative"),
+        ({"sample_weight": np.ones((2, 5))}, r"has shape \(2, 5\); give \(5,\).*or \(3, 5\) with"),
+        ({"sample_weight": np.eye(3, 5) * [1, 1, 0, 0, 0]}, r"and positive for some row"),
         ({"order": np.zeros((2, 5), int)}, r"`order` has shape \(2, 5\).*\(3, n_visits\)"),
         ({"order": np.zeros(0, int)}, r"`order` has shape \(0,\)"),
         ({"order": [0, 5]}, r"`order` holds numbers from 0 to 5 but `x` has 5 rows"),

@@ -18,7 +18,7 @@ import pytest
 
 import isotone
 from isotone import cli, committee
-from isotone.learners import StackLearner
+from isotone.learners import FusedLearner
 
 RNG = np.random.default_rng(0)
 A, B = RNG.normal(size=(2, 400))
@@ -105,7 +105,7 @@ def test_a_killed_run_is_resumed_to_the_same_model(
     words = "--target y --features a,b --epochs 6 --members 2 --hidden 8 --lipschitz auto"
     assert train(table, words, "undisturbed") == 0
     monkeypatch.setattr(committee, "CHECKPOINT_SECONDS", 0.0)
-    learn, learned = StackLearner.learn, []
+    learn, learned = FusedLearner.learn, []
 
     def killed(self: Any, rows: Any, epoch: int, recipe: Any) -> Any:
         learned.append(epoch)
@@ -113,7 +113,7 @@ def test_a_killed_run_is_resumed_to_the_same_model(
             raise RuntimeError("killed")
         return learn(self, rows, epoch, recipe)
 
-    monkeypatch.setattr(StackLearner, "learn", killed)
+    monkeypatch.setattr(FusedLearner, "learn", killed)
     for _ in range(2):
         with pytest.raises(RuntimeError, match="killed"):
             train(table, f"{words} --resume", "killed")

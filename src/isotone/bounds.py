@@ -52,6 +52,24 @@ def slopes(steps: tuple[Step, ...], n_features: int) -> Floats:
     return _leave(steps, _single_features(steps, n_features), width_after(steps, n_features))
 
 
+def rival_slopes(steps: tuple[Step, ...], n_features: int, k: int) -> Floats:
+    r"""Bounds of :math:`|\partial (g_k - g_l) / \partial x_i|` for all l, (n_outputs, n_features).
+
+    Outputs that read the same units differ less than the sum of their slopes.
+    """
+    each = slopes(steps, n_features)
+    apart, last = add(each[k], each), steps[-1]
+    if not isinstance(last, Dense):
+        return apart
+    weight = last.weight.astype(np.float64)
+    with np.errstate(over="ignore"):
+        difference = add(np.abs(weight[k] - weight), np.abs(weight[k] - weight) * 2.0**-52)
+    if not np.all(np.isfinite(difference)):
+        return apart
+    joint = slopes((*steps[:-1], Dense(difference, np.zeros(len(weight)))), n_features)
+    return np.minimum(apart, joint)
+
+
 def constants(steps: tuple[Step, ...], lipschitz: Floats, metric: Metric) -> Floats:
     r"""Bounds of every output's Lipschitz constant when inputs are measured in units of 1/λᵢ.
 

@@ -17,7 +17,7 @@ import numpy as np
 from isotone import bounds
 from isotone.elementary import Floats
 from isotone.frozen import FrozenNetwork
-from isotone.robustness import Decisions, Radius, Shifts
+from isotone.robustness import Contest, Decisions, Radius, Shifts
 from isotone.rounding import add, digits_up, divide, multiply, subtract_down
 
 
@@ -128,20 +128,26 @@ class Certificate:
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
 
     def certified_radius(self, X: Any, threshold: float = 0.0) -> Radius:
-        """How far every row may move before its decision, score ≥ `threshold`, can change.
+        """How far every row may move before its decision can change.
+
+        The decision is score ≥ `threshold` for one output, and the class with the largest logit
+        (the first of those that tie) for several classes, where there is no threshold.
 
         Uses the one-sided slopes: raising an increasing feature never turns acceptance into
-        rejection, so that distance is infinite. Valid for the computed score: rounding errors
-        and the grid are subtracted.
+        rejection, so that distance is infinite; for classes those of differences of logits.
+        Valid for the computed score: rounding errors and the grid are subtracted.
 
         Parameters
         ----------
         X : (n_rows, n_features), raw
         """
-        return self._decisions(threshold).radius(X)
+        decisions, table = self._decisions(threshold), self.frozen.table(X)
+        return decisions.radius(table, self.frozen.score(table).astype(np.float64))
 
     def flip_bound(self, X: Any, shifts: Shifts, threshold: float = 0.0) -> float:
         """Largest fraction of these rows whose decision can change under shifts of the features.
+
+        Decisions are those of `certified_radius`.
 
         Parameters
         ----------
@@ -149,13 +155,25 @@ class Certificate:
         shifts : for every feature a number δ (it may move by anything within ±δ, raw units)
             or a pair (low, high)
         """
-        return self._decisions(threshold).flip_bound(X, shifts)
+        decisions, table = self._decisions(threshold), self.frozen.table(X)
+        score = self.frozen.score(table).astype(np.float64)
+        flips = decisions.can_flip(table, score, shifts)
+        return float(np.mean(flips)) if len(flips) else 0.0
 
-    def _decisions(self, threshold: float) -> Decisions:
+    def _decisions(self, threshold: float) -> Decisions | Contest:
+        if not math.isfinite(threshold):
+            raise ValueError(f"`threshold={threshold}` must be a finite number")
+        if self.frozen.of_classes:
+            if threshold != 0:
+                raise ValueError(
+                    f"`threshold={threshold}` is for one output; with {len(self.constants)} "
+                    "classes the largest logit decides: leave it out"
+                )
+            return Contest(self._rivals)
         if len(self.constants) != 1:
             raise ValueError(
-                f"decisions need one output; this network has {len(self.constants)}: freeze one "
-                "that scores the class in question"
+                f"decisions need one output, or classes; this network has {len(self.constants)} "
+                "outputs that are values: freeze one that scores what is to be decided"
             )
         exact = {verdict.feature for verdict in self.verdicts if verdict.computed}
         return Decisions(
@@ -166,6 +184,29 @@ class Certificate:
             exact=np.array([name in exact for name in self.frozen.features]),
             error=self.rounding_errors[0],
         )
+
+    def _rivals(self, k: int) -> dict[int, Decisions]:
+        """For every other class l the decisions z_k − z_l ≥ 0."""
+        frozen = self.frozen
+        slopes = bounds.rival_slopes(frozen.steps, frozen.n_features, k)
+        low = subtract_down(subtract_down(frozen.residual[k], frozen.residual), slopes)
+        high = -subtract_down(subtract_down(frozen.residual, frozen.residual[k]), slopes)
+        errors = add(self.rounding_errors[k], self.rounding_errors)
+        margins = divide(multiply(2.0, errors), frozen.grid or math.inf)
+        least = np.maximum(low, -high)  # slope in the direction in which the difference rises
+        exact = (least >= margins[:, None]) & (frozen.grid is not None)
+        return {
+            other: Decisions(
+                frozen=frozen,
+                threshold=0.0,
+                fall=np.maximum(-low[other], 0.0),
+                rise=np.maximum(high[other], 0.0),
+                exact=exact[other],
+                error=float(errors[other]),
+            )
+            for other in range(frozen.n_outputs)
+            if other != k
+        }
 
 
 def certify(frozen: FrozenNetwork) -> Certificate:

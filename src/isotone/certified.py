@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -15,7 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from isotone.certificate import Certificate
-from isotone.columns import directions, text_columns
+from isotone.columns import directions, refuse_huge, text_columns
 from isotone.elementary import Floats
 from isotone.examples import Examples
 from isotone.fitting import Task, fit_network
@@ -46,12 +47,20 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
         return self
 
     def certified_radius(self, X: Any, threshold: float = 0.0) -> Radius:
-        """How far every row may move before its decision, score ≥ `threshold`, can change.
+        """How far every row may move before its decision can change.
 
-        For one output; see `Certificate.certified_radius`.
+        That is score ≥ `threshold` for one output (the logit of the second of two classes, or the
+        target), and what `predict` gives for more classes; see `Certificate.certified_radius`.
+        A value that is missing cannot move: the distances of its feature are NaN.
         """
-        table = self._table(X)
-        return self.certificate_.certified_radius(table, threshold)
+        check_is_fitted(self)
+        raw = self._validate(X, reset=False)
+        radius = self.certificate_.certified_radius(self._complete(raw), threshold)
+        down, up = (
+            np.where(np.isnan(raw), np.nan, distance[:, : self.n_features_in_])
+            for distance in (radius.down, radius.up)
+        )
+        return Radius(radius.scaled, down, up)
 
     def save(self, path: str | Path) -> None:
         """Write `network_` to one `.isotone` file, which `isotone.load` reads without torch."""
@@ -78,13 +87,15 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
             return validate_data(
                 self, X, *args, dtype=np.float64, ensure_all_finite="allow-nan", **options
             )
-        except ValueError as error:
-            names = text_columns(X) if "could not convert" in str(error) else []
-            if not names:
+        except (TypeError, ValueError) as error:
+            names = text_columns(X)
+            text = "could not convert string" in str(error)
+            if not names and not text:
                 raise
+            which = f"the columns {', '.join(names)}" if names else "some columns"
             raise ValueError(
-                f"the columns {', '.join(names)} of `X` are no numbers ({error}); features must "
-                "be: leave them out, or encode them, as with OneHotEncoder in a ColumnTransformer"
+                f"{which} of `X` are no numbers ({str(error)[:80]}); features must be: leave them "
+                "out, or encode them, as with OneHotEncoder in a ColumnTransformer"
             ) from error
 
     def _complete(self, X: Floats) -> Floats:
@@ -97,12 +108,16 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
         names = getattr(self, "feature_names_in_", None)
         return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
 
+    def _directions(self, names: list[str], n_outputs: int) -> NDArray[np.int8]:
+        return directions(self.monotonic_cst, names, n_outputs)
+
     def _read(
         self, X: Any, y: Any, sample_weight: Any, **check: Any
     ) -> tuple[Floats, Any, Floats]:
         """Checked rows, targets and weights."""
         check_settings(self.get_params(deep=False), self._losses)
         X, y = self._validate(X, y, **check)
+        refuse_huge("X", X, self._names())
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return X, y, weight
 
@@ -118,7 +133,7 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
             examples=examples,
             features=(*names, *indicators),
             n_indicators=len(indicators),
-            directions=directions(self.monotonic_cst, names, n_outputs),
+            directions=self._directions(names, n_outputs),
             loss=loss,
             targets=self._targets(examples, n_outputs),
             **more,

@@ -18,6 +18,7 @@ from isotone.scaling import Kind, Log, Scaling
 
 _KINDS = ("auto", "identity", "standard", "robust", "log")
 _SKEWED = 1.0  # skewness from which a logarithm is tried; that of an exponential column is 2
+_LARGEST = 1e100
 _TAILED = 10.0  # fourth moment in units of the squared variance; 3 for a Gaussian
 
 
@@ -48,7 +49,9 @@ def _refuse_unknown(name: str, keys: Sequence[Any], features: Sequence[str]) -> 
     for key in keys:
         if key not in features:
             near = difflib.get_close_matches(str(key), features, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else "use one of these."
+            unnamed = list(features) == [f"x{i}" for i in range(len(features))]
+            other = "give a frame if columns have names." if unnamed else "use one of these."
+            hint = f"did you mean {near[0]!r}?" if near else other
             shown = ", ".join(features[:20]) + (", ..." if len(features) > 20 else "")
             raise ValueError(
                 f"`{name}` names the feature {key!r}, which `X` does not have; its features are "
@@ -56,7 +59,9 @@ def _refuse_unknown(name: str, keys: Sequence[Any], features: Sequence[str]) -> 
             )
 
 
-def directions(value: Any, features: Sequence[str], n_outputs: int) -> NDArray[np.int8]:
+def directions(
+    value: Any, features: Sequence[str], n_outputs: int, name: str = "monotonic_cst"
+) -> NDArray[np.int8]:
     """`monotonic_cst` as a table (n_outputs, n_features) of -1, 0 and +1."""
     if value is None:
         return np.zeros((n_outputs, len(features)), dtype=np.int8)
@@ -64,18 +69,55 @@ def directions(value: Any, features: Sequence[str], n_outputs: int) -> NDArray[n
         table = np.asarray(value)
         if table.shape != (n_outputs, len(features)):
             raise ValueError(
-                f"`monotonic_cst` has shape {table.shape}; {n_outputs} outputs and "
+                f"`{name}` has shape {table.shape}; {n_outputs} outputs and "
                 f"{len(features)} features need {(n_outputs, len(features))}, or one entry per "
                 "feature"
             )
     else:
-        table = np.asarray(spread("monotonic_cst", value, features, 0))
+        table = np.asarray(spread(name, value, features, 0))
         table = np.broadcast_to(table, (n_outputs, len(features)))
     if not np.all(np.isin(table, (-1, 0, 1))):
         raise ValueError(
-            f"`monotonic_cst={value}` must hold -1 (decreasing), 0 (free) or +1 (increasing)"
+            f"`{name}={value}` must hold -1 (decreasing), 0 (free) or +1 (increasing)"
         )
     return table.astype(np.int8)
+
+
+def class_directions(
+    value: Mapping[Any, Any], features: Sequence[str], classes: Sequence[Any]
+) -> NDArray[np.int8]:
+    """Directions (n_classes, n_features) from a dictionary by class; others are free.
+
+    >>> class_directions({"bad": {"debt": 1}}, ["income", "debt"], ["bad", "fair", "good"])
+    array([[0, 1],
+           [0, 0],
+           [0, 0]], dtype=int8)
+    """
+    for key in value:
+        if key not in classes:
+            shown = ", ".join(str(name) for name in classes[:20])
+            feature = key if key in features else features[0]
+            example = {classes[0]: {feature: 1}}
+            raise ValueError(
+                f"`monotonic_cst` names {key!r}, which is no class of `y` ({shown}); with several "
+                f"classes give directions for each that has some, as in {example}"
+            )
+    rows = [
+        directions(value.get(label), features, 1, f"monotonic_cst[{label!r}]") for label in classes
+    ]
+    return np.vstack(rows)
+
+
+def opposite_directions(table: NDArray[np.int8], features: Sequence[str]) -> NDArray[np.int8]:
+    """Directions of the second of two classes, (1, n_features), from those of both."""
+    same = table[0] * table[1] == 1
+    if same.any():
+        raise ValueError(
+            f"`monotonic_cst` lets the probabilities of both classes go the same way with feature "
+            f"{features[int(same.argmax())]!r}, but they sum to 1; give a direction to one of them"
+        )
+    opposite: NDArray[np.int8] = np.sign(table[1:] - table[:1])
+    return opposite
 
 
 def slopes(value: Any, features: Sequence[str]) -> Floats:
@@ -106,6 +148,17 @@ def text_columns(X: Any) -> list[str]:
     """Names of the columns of a frame that hold text, or other things than numbers."""
     names = list(getattr(X, "columns", []))
     return [str(name) for name in names if np.asarray(X[name]).dtype.kind not in "biuf"]
+
+
+def refuse_huge(name: str, table: Floats, columns: Sequence[str]) -> None:
+    """Raise `ValueError` for numbers whose squares are near overflow."""
+    largest = np.abs(np.nan_to_num(table)).max(axis=0, initial=0.0)
+    if np.any(largest > _LARGEST):
+        column = int(largest.argmax())
+        raise ValueError(
+            f"`{name}` reaches {largest[column]:g} in {columns[column]!r}; numbers up to "
+            f"{_LARGEST:g} can be learned from: choose other units, or drop such rows"
+        )
 
 
 def fit_scaling(value: Any, examples: Examples, features: Sequence[str]) -> Scaling:

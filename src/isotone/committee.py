@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,16 @@ from torch import Tensor
 
 from isotone.elementary import Floats
 from isotone.examples import Folds
-from isotone.learners import StackLearner
+from isotone.learners import FusedLearner, StackLearner, why_not_fused
 from isotone.losses import Loss
 from isotone.network import MonotonicNetwork
 from isotone.rows import Rows
 from isotone.training import History, Recipe, fit
 
+N_AVERAGED = 2  # members per fold and candidate of a scan
 CHECKPOINT_SECONDS = 5.0  # between two of them
+
+_SEEDING = Lock()  # torch has one state of random numbers for all threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +52,7 @@ class Design:
     def build(self, lipschitz: Floats, seed: int) -> MonotonicNetwork:
         """A new member; the state of torch's random numbers is left as it was."""
         n_outputs, n_features = self.directions.shape
-        with torch.random.fork_rng(devices=[]):
+        with _SEEDING, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return MonotonicNetwork(
                 [n_features, *self.widths, n_outputs],
@@ -71,19 +75,36 @@ class FoldRows(Rows):
         return self.weight.double().sum(dim=0)
 
 
+class FusedFoldLearner(FusedLearner):
+    """A stack in C++ that learns from `FoldRows`; rows that a member leaves out cost nothing."""
+
+    def predict(self, x: Tensor) -> Tensor:
+        """Outputs of every member, (n_members, n_rows, n_outputs)."""
+        return torch.as_tensor(self.trainer.predict(x.numpy(), threads=self.threads))
+
+    def _arrays(self, rows: Rows) -> tuple[Any, Any, Any]:
+        x, target, weight = super()._arrays(rows)
+        return x, target, weight.T
+
+
 class FoldLearner(StackLearner):
-    """A stack that learns from `FoldRows`."""
+    """A stack in torch that learns from `FoldRows`, with any loss."""
 
     @torch.no_grad()
+    def predict(self, x: Tensor) -> Tensor:
+        """Outputs of every member, (n_members, n_rows, n_outputs)."""
+        pieces = torch.split(x, max(1, 2**20 // self.n_members))
+        return torch.cat([self.score(piece) for piece in pieces], dim=1)
+
     def losses(self, rows: Rows) -> Tensor:
-        each = [
-            self.loss(self.score(part.x), part.target) for part in _pieces(rows, self.n_members)
-        ]
-        return self._mean(torch.cat(each, dim=1).double(), rows.weight)
+        return self._mean(self.loss(self.predict(rows.x), rows.target).double(), rows.weight)
 
     def _mean(self, losses: Tensor, weight: Tensor | None) -> Tensor:
         assert weight is not None
         return (losses * weight.T).sum(dim=1) / weight.sum(dim=0).clamp(min=1e-30)
+
+
+Learner = FoldLearner | FusedFoldLearner
 
 
 def learn(
@@ -95,42 +116,50 @@ def learn(
     folds: Folds | None = None,
     checkpoint: Path | None = None,
     progress: bool = False,
-) -> History:
+) -> tuple[History, Learner]:
     """Train all members; with folds, member k leaves out fold k modulo their number.
 
     Parameters
     ----------
     rows : with a weight per row, (n_rows,)
-    folds : (n_rows,), the fold of every row, or -1 for rows that all learn from
+    folds : (n_rows,), the fold of every row, or -1 for rows that all learn from. If the recipe has
+        patience, members are validated on what they leave out
     checkpoint : a file to continue from, if it exists
     """
-    learner = FoldLearner(members, design.loss, recipe)
-    assert rows.weight is not None
-    held_out = torch.zeros(len(rows), len(members), dtype=torch.bool)
-    if folds is not None:
-        left_out = np.arange(len(members)) % (folds.max() + 1)
-        held_out = torch.as_tensor(folds[:, None] == left_out)
-    each = rows.weight[:, None]
-    training = FoldRows(rows.x, rows.target, each * ~held_out)
-    touched = held_out.any(dim=1)
-    validation = FoldRows(rows.x, rows.target, each * held_out)[touched]
+    learner = _make_learner(design, members, recipe)
+    training, validation = _share(rows, len(members), folds)
+    slopes = [member.lipschitz.tolist() for member in members]
     history = fit(
         learner,
         training,
         recipe,
-        validation=validation if folds is not None else None,
+        validation=None if recipe.patience is None else validation,
         checkpoint=checkpoint,
         checkpoint_seconds=CHECKPOINT_SECONDS,
-        identity=f"{design.identity()} {[member.lipschitz.tolist() for member in members]}",
+        identity=f"{type(learner).__name__} {design.identity()} {slopes}",
         progress=progress,
     )
     learner.unstack(members)
-    return history
+    return history, learner
 
 
-def _pieces(rows: Rows, n_members: int) -> list[Rows]:
-    size = max(1, 2**20 // n_members)
-    return [rows[start : start + size] for start in range(0, len(rows), size)]
+def _share(rows: Rows, n_members: int, folds: Folds | None) -> tuple[FoldRows, FoldRows | None]:
+    """The rows that every member learns from, and those that some leave out."""
+    assert rows.weight is not None
+    each = rows.weight[:, None].expand(-1, n_members)
+    if folds is None:
+        return FoldRows(rows.x, rows.target, each), None
+    held_out = torch.as_tensor(folds[:, None] == np.arange(n_members) % (folds.max() + 1))
+    validation = FoldRows(rows.x, rows.target, each * held_out)[held_out.any(dim=1)]
+    return FoldRows(rows.x, rows.target, each * ~held_out), validation
+
+
+def _make_learner(design: Design, members: list[MonotonicNetwork], recipe: Recipe) -> Learner:
+    """The fused learner where it can be had; it gives the same bits with any number of threads."""
+    if why_not_fused(members[0], design.loss) is not None:
+        return FoldLearner(members, design.loss, recipe)
+    threads = torch.get_num_threads()
+    return FusedFoldLearner(members, design.loss, recipe, threads=threads)
 
 
 def scan(
@@ -144,15 +173,25 @@ def scan(
     checkpoint: Path | None = None,
     progress: bool = False,
 ) -> Floats:
-    """Mean loss on left-out rows for every candidate λ, all trained as one stack."""
+    """Loss on left-out rows for every candidate λ, all trained as one stack.
+
+    It is the loss of the average of a few members, since an average is what will be used: alone,
+    steep members look worse than they are.
+    """
     n_folds = int(folds.max()) + 1
     members = [
-        design.build(lipschitz, seed + k) for lipschitz in candidates for k in range(n_folds)
+        design.build(lipschitz, seed + k)
+        for lipschitz in candidates
+        for k in range(N_AVERAGED * n_folds)
     ]
-    history = learn(
+    _, learner = learn(
         design, members, rows, recipe, folds=folds, checkpoint=checkpoint, progress=progress
     )
-    by_epoch = np.array(history.validation)
-    final = by_epoch[-1] if recipe.patience is None else by_epoch.min(axis=0)
-    losses: Floats = final.reshape(len(candidates), n_folds).mean(axis=1)
-    return losses
+    left_out = torch.as_tensor(folds >= 0)
+    held = rows[left_out]
+    scores = learner.predict(held.x).reshape(len(candidates), N_AVERAGED, n_folds, len(held), -1)
+    each = design.loss(scores.mean(dim=1), held.target).double()
+    in_fold = torch.as_tensor(np.arange(n_folds)[:, None] == folds[folds >= 0])
+    assert held.weight is not None
+    losses: Floats = ((each * in_fold).sum(dim=1) @ held.weight.double()).numpy()
+    return losses / float(held.weight.double().sum())

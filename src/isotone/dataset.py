@@ -19,7 +19,7 @@ class Dataset(NamedTuple):
     ----------
     x : (n_rows, n_features)
     y : (n_rows,) or (n_rows, n_outputs)
-    sample_weight : (n_rows,), not negative
+    sample_weight : (n_rows,) or (n_members, n_rows), not negative
     """
 
     x: Reals
@@ -27,22 +27,14 @@ class Dataset(NamedTuple):
     sample_weight: Reals | None = None
 
     @classmethod
-    def checked(
-        cls,
-        x: Reals,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        n_outputs: int,
-        labels: Labels | None,
-    ) -> Dataset:
+    def checked(cls, x: Reals, y: ArrayLike, n_outputs: int, labels: Labels | None) -> Dataset:
         """The dataset for checked features; `labels` says if targets are classes, and which."""
         if len(x) == 0:
             raise ValueError("`x` has no row to take the mean loss of; give at least one")
         targets = _check_targets(y, len(x), 1 if labels == "classes" else n_outputs, x.dtype)
         if labels is not None:
             _check_labels(targets, labels, n_outputs)
-        weight = None if sample_weight is None else _check_weight(sample_weight, len(x), x.dtype)
-        return cls(x, targets, weight)
+        return cls(x, targets)
 
 
 def check_features(x: ArrayLike, n_features: int, dtype: np.dtype[Any]) -> Reals:
@@ -75,6 +67,20 @@ def check_order(order: ArrayLike, n_members: int, n_rows: int) -> NDArray[np.int
     return np.ascontiguousarray(rows, np.int32)
 
 
+def check_weight(sample_weight: ArrayLike, n_members: int, x: Reals) -> Reals:
+    """Weights of the rows of x, (n_rows,) or (n_members, n_rows)."""
+    weight: Reals = np.ascontiguousarray(sample_weight, x.dtype)
+    n_rows = len(x)
+    if weight.shape not in ((n_rows,), (n_members, n_rows)):
+        raise ValueError(
+            f"`sample_weight` has shape {weight.shape}; give ({n_rows},), one per row, or "
+            f"({n_members}, {n_rows}) with one row per member"
+        )
+    if not np.all((weight >= 0) & np.isfinite(weight)) or not np.all(np.any(weight > 0, axis=-1)):
+        raise ValueError("`sample_weight` must be finite, not negative, and positive for some row")
+    return weight
+
+
 def _check_targets(y: ArrayLike, n_rows: int, n_targets: int, dtype: np.dtype[Any]) -> Reals:
     targets: Reals = np.ascontiguousarray(y, dtype)
     shapes = [(n_rows, n_targets)] + [(n_rows,)] * (n_targets == 1)
@@ -93,14 +99,3 @@ def _check_labels(y: Reals, labels: Labels, n_classes: int) -> None:
         raise ValueError("`y` must hold labels 0 and 1; map the two classes to them")
     if labels == "classes" and np.any((y < 0) | (y >= n_classes) | (y != np.floor(y))):
         raise ValueError(f"`y` must hold class numbers from 0 to {n_classes - 1}")
-
-
-def _check_weight(sample_weight: ArrayLike, n_rows: int, dtype: np.dtype[Any]) -> Reals:
-    weight: Reals = np.ascontiguousarray(sample_weight, dtype)
-    if weight.shape != (n_rows,):
-        raise ValueError(
-            f"`sample_weight` has shape {weight.shape}; give ({n_rows},), one per row"
-        )
-    if not np.all((weight >= 0) & np.isfinite(weight)) or not np.any(weight > 0):
-        raise ValueError("`sample_weight` must be finite, not negative, and positive for some row")
-    return weight

@@ -86,8 +86,8 @@ class Ensemble:
         ----------
         orders : "shared", the rows come to all members in one order; "own", to each in another;
             "bootstrap", each member has its own draw of the rows, with replacement
-        backend : "fused" is C++, the fastest, for one output or classes and the 1-metric; "torch"
-            takes any loss; "auto" is "fused" where possible
+        backend : "fused" is C++, the fastest, for most losses and the 1-metric; "torch" takes
+            any; "auto" is "fused" where possible
         threads : of the fused backend; members are spread over them
         """
         recipe = recipe or Recipe()

@@ -21,6 +21,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from isotone.certified import CertifiedEstimator
+from isotone.columns import (
+    class_directions,
+    directions,
+    opposite_directions,
+    refuse_huge,
+)
 from isotone.elementary import Floats
 from isotone.examples import Examples
 from isotone.losses import (
@@ -34,7 +40,7 @@ from isotone.losses import (
 )
 from isotone.targets import Targets
 
-Directions = ArrayLike | Mapping[str, int] | None
+Directions = ArrayLike | Mapping[Any, Any] | None  # by feature; or by class, then by feature
 Slopes = float | ArrayLike | Mapping[str, float]  # or "auto"
 Units = Literal["scaled", "raw"]
 
@@ -64,8 +70,9 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
     Parameters
     ----------
     monotonic_cst : -1, 0 or +1 per feature, or a dictionary by feature name; for two classes it
-        is about the probability of the second. For more, a table (n_classes, n_features), in the
-        order of `classes_`. None leaves all features free
+        is about the probability of the second. A table (n_classes, n_features), in the order of
+        `classes_`, or a dictionary by class, {"good": {"income": 1}}, is about that of each, and
+        needed for more classes. None leaves all features free
     lipschitz : λ: per unit of a feature a logit changes by at most λ, along a feature with a
         direction by at most 2λ. One number, one per feature,
         a dictionary by feature name, or "auto", which takes the best of a ladder on rows that
@@ -212,24 +219,40 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
         n_classes = len(self.classes_)
         if n_classes < 2:
             raise ValueError(
-                f"`y` holds {n_classes} class, {self.classes_[0]!r}; a classifier needs rows of "
-                "at least 2 classes: give such rows"
+                f"`y` holds {n_classes} class, {self.classes_.tolist()[0]!r}; a classifier needs "
+                "rows of at least 2 classes: give such rows"
             )
         if n_classes > 2 and self.loss != "log_loss":
             raise ValueError(
                 "Only binary classification is supported. "  # the words that scikit-learn expects
                 f"`loss={self.loss!r}` is for 2 classes but `y` holds {n_classes}; use 'log_loss'"
             )
-        if n_classes > 2 and self.monotonic_cst is not None and not _is_table(self.monotonic_cst):
+        cst = self.monotonic_cst
+        if n_classes > 2 and not (cst is None or isinstance(cst, Mapping) or np.ndim(cst) == 2):
             raise ValueError(
                 f"`monotonic_cst` has one direction per feature but `y` holds {n_classes} "
-                f"classes; give a table ({n_classes}, n_features), a row for every class"
+                f"classes; give a table ({n_classes}, n_features), a row for every class, or a "
+                "dictionary by class"
             )
 
+    def _directions(self, names: list[str], n_outputs: int) -> NDArray[np.int8]:
+        value: Any = self.monotonic_cst
+        if isinstance(value, Mapping) and (n_outputs > 1 or not _is_flat(value)):
+            value = class_directions(value, names, self.classes_.tolist())
+        if n_outputs == 1 and _is_table(value) and len(value) == 2:
+            return opposite_directions(directions(value, names, 2), names)
+        return directions(value, names, n_outputs)
+
     def _class_weights(self, y: NDArray[Any], weight: Floats) -> Floats:
+        order = np.argsort(weight)  # so that the order of the rows changes no sum of weights
         weights: Floats = compute_class_weight(
-            self.class_weight, classes=self.classes_, y=y, sample_weight=weight
+            self.class_weight, classes=self.classes_, y=y[order], sample_weight=weight[order]
         )
+        if not np.all((weights >= 0) & np.isfinite(weights)) or not weights.any():
+            raise ValueError(
+                f"`class_weight={self.class_weight}` must be finite and not negative, and "
+                "positive for some class; give such weights, or 'balanced'"
+            )
         return weights
 
     def _targets(self, examples: Examples, n_outputs: int) -> Targets:
@@ -309,6 +332,7 @@ class MonotonicRegressor(RegressorMixin, CertifiedEstimator):  # type: ignore[mi
         X, y, weight = self._read(X, y, sample_weight, multi_output=True, y_numeric=True)
         self._one_column = y.ndim == 1
         table = y.reshape(len(y), -1).astype(np.float64)
+        refuse_huge("y", table, [f"column {k}" for k in range(table.shape[1])])
         levels = self._levels(table)
         loss = Quantile(levels) if self.loss == "quantile" else _REGRESSION[self.loss]
         return self._learn(X, table, weight, loss, max(table.shape[1], len(levels)))
@@ -341,11 +365,8 @@ class MonotonicRegressor(RegressorMixin, CertifiedEstimator):  # type: ignore[mi
         if self.loss != "quantile":
             return ()
         levels = np.atleast_1d(np.asarray(self.quantile))
-        if (
-            levels.dtype.kind != "f"
-            or levels.ndim > 1
-            or np.any(np.diff([0.0, *levels, 1.0]) <= 0)
-        ):
+        rising = levels.dtype.kind == "f" and levels.ndim == 1 and levels.size > 0
+        if not rising or not np.all(np.diff([0.0, *levels, 1.0]) > 0):
             raise ValueError(
                 f"`quantile={self.quantile}` must lie between 0 and 1, several levels in "
                 "increasing order; choose (0.1, 0.5, 0.9), for example"
@@ -364,3 +385,8 @@ class MonotonicRegressor(RegressorMixin, CertifiedEstimator):  # type: ignore[mi
 
 def _is_table(value: Any) -> bool:
     return not isinstance(value, Mapping) and np.ndim(value) == 2
+
+
+def _is_flat(value: Mapping[Any, Any]) -> bool:
+    """Whether a dictionary holds directions, not further dictionaries or lists of them."""
+    return not any(isinstance(entry, Mapping) or np.ndim(entry) for entry in value.values())

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from isotone.elementary import Floats
 
+_LEAST = 2.0**-64  # of the largest weight: less would vanish in float32
+
 Folds = NDArray[np.intp]
 
 
@@ -43,10 +45,12 @@ class Examples:
         array([[1.],
                [2.]])
         """
-        counts = weight > 0
-        joined = np.column_stack([X[counts], y[counts]]) + 0.0  # -0.0 becomes 0.0
+        # small weights first: sums then do not depend on the order of the rows, to the last bit
+        order = np.argsort(weight)[np.count_nonzero(weight <= 0) :]
+        joined = np.column_stack([X[order], y[order]]) + 0.0  # -0.0 becomes 0.0
         rows, member = np.unique(joined, axis=0, return_inverse=True)
-        total = np.bincount(member.ravel(), weights=weight[counts], minlength=len(rows))
+        total = np.bincount(member.ravel(), weights=weight[order], minlength=len(rows))
+        total = np.maximum(total / total.max(), _LEAST)
         n_features = X.shape[1]
         return cls(rows[:, :n_features], rows[:, n_features:], total / total.mean())
 

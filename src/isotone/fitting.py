@@ -27,7 +27,7 @@ from isotone.scaling import Scaling
 from isotone.targets import Targets, recertify, sort_outputs
 from isotone.training import History, Recipe
 
-LADDER = [2.0**k for k in range(-3, 5)]  # the λ that "auto" tries, in scaled units
+LADDER = [2.0**k for k in range(-4, 5)]  # the λ that "auto" tries, in scaled units
 _N_FOLDS = 3
 _CROSS_VALIDATE = 2048  # rows up to which λ is chosen on folds, beyond which on one part
 _BATCHES = 8  # per epoch, unless they would become too small or too large
@@ -96,7 +96,7 @@ def fit_network(
     members = [design.build(slopes, seed + 1 + k) for k in range(settings["n_members"])]
     fraction = settings["validation_fraction"]
     folds = task.examples.hold_out(fraction, seed) if settings["early_stopping"] else None
-    history = learn(
+    history, _ = learn(
         design,
         members,
         rows,

@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import _engine
-from isotone.dataset import Dataset, Labels, check_features, check_order
+from isotone.dataset import Dataset, Labels, check_features, check_order, check_weight
 from isotone.elementary import Floats, Reals
 
 Chain = Literal["one", "inf"]
 FusedLoss = Literal["cross-entropy", "mse", "l1", "hinge", "quantile"]
 Precision = Literal["float32", "float64"]
 
-_SCALAR_LOSSES = ("hinge", "quantile")
+_SCALAR_LOSSES = ("hinge",)
 _LABEL_LOSSES = ("cross-entropy", "hinge")
 
 
@@ -49,14 +49,15 @@ class FusedTrainer:
     bounds : (S, n_layers), or what broadcasts to it
     feature_scale : (S, n_features), likewise
     residual : (S, n_outputs, n_features), likewise
-    loss : mean over rows, and over outputs, of
+    loss : mean over rows, and sum over outputs, of
 
         - "cross-entropy": of logits times a temperature; labels 0 and 1 (or a probability in
           between) for one output, otherwise whole numbers from 0 on
         - "mse", "l1": squared and absolute errors
         - "hinge": max(0, margin - ±f) for labels 0 and 1, one output
-        - "quantile": the pinball loss of a level, one output
-    loss_parameter : (S,), likewise: temperature, margin or level; "mse" and "l1" have none
+        - "quantile": the pinball loss of a level
+    loss_parameter : (S,), or what broadcasts to it: temperature, margin or level; "mse" and "l1"
+        have none. Levels that differ between outputs are (S, n_outputs), likewise
     weight_decay : AdamW if positive, as torch.optim.AdamW; otherwise torch.optim.Adam
     betas, eps : of Adam
     precision : "float32"; "float64" is for comparisons
@@ -137,7 +138,8 @@ class FusedTrainer:
         ----------
         x : (n_rows, n_features), finite
         y : (n_rows,) or (n_rows, n_outputs); class numbers for "cross-entropy"
-        sample_weight : (n_rows,), not negative: a batch minimizes Σ w l / Σ w
+        sample_weight : (n_rows,) for all members or (S, n_rows), not negative: a batch minimizes
+            Σ w l / Σ w. Rows of no weight are skipped and cost nothing
         order : rows to visit, (n_visits,) for all members or (S, n_visits); by default all rows as
             they come. Rows may be left out or repeated: that is a bootstrap.
         batch_size : rows per step
@@ -277,7 +279,10 @@ class FusedTrainer:
         if self.loss_kind in _LABEL_LOSSES:
             labels = "binary" if n_outputs == 1 else "classes"
         features = check_features(x, self.widths[0], self._dtype)
-        return Dataset.checked(features, y, sample_weight, n_outputs, labels)
+        data = Dataset.checked(features, y, n_outputs, labels)
+        if sample_weight is None:
+            return data
+        return data._replace(sample_weight=check_weight(sample_weight, self.n_members, features))
 
     # ---- checks of arguments --------------------------------------------------------------
 
@@ -299,7 +304,8 @@ class FusedTrainer:
         return np.ascontiguousarray(full)
 
     def _loss_parameter(self, values: ArrayLike) -> Reals:
-        parameter = self._per_member("loss_parameter", values, positive=True)
+        columns = np.asarray(values)[..., None] if np.ndim(values) == 1 else values
+        parameter = self._per_member("loss_parameter", columns, self.widths[-1], positive=True)
         if self.loss_kind == "quantile" and not np.all(parameter < 1):
             raise ValueError(
                 "`loss_parameter` is the level of the quantile and must lie between 0 and 1"

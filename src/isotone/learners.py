@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from isotone import _engine
 from isotone.fused import FusedLoss, FusedTrainer
 from isotone.layers import BoundedLayer, GroupSort
 from isotone.losses import (
@@ -61,10 +62,16 @@ def why_not_fused(network: LipschitzNetwork, loss: Loss) -> str | None:
         return f"it has no metric {network.metric}"
     if type(loss) not in _FUSED:
         return f"it has no {type(loss).__name__}"
-    if isinstance(loss, Quantile) and np.size(loss.level) > 1:
-        return "it has one level of a quantile only"
-    if network.n_outputs > 1 and not isinstance(loss, CrossEntropy):
-        return f"it has {type(loss).__name__} for one output only"
+    return _why_too_large([layer.weight for layer in bounded_layers(network)], sort_size(network))
+
+
+def _why_too_large(weights: Sequence[Tensor], group_size: int | None) -> str | None:
+    largest = max((group_size or len(weight) for weight in weights[:-1]), default=1)
+    n_parameters = sum(weight.numel() + len(weight) for weight in weights)
+    if largest > _engine.MAX_GROUP_SIZE:
+        return f"it sorts at most {_engine.MAX_GROUP_SIZE} units together, not {largest}"
+    if len(weights) > _engine.MAX_LAYERS or n_parameters > _engine.MAX_PARAMETERS:
+        return f"it is for small networks, not for {len(weights)} layers of {n_parameters} numbers"
     return None
 
 
@@ -206,7 +213,7 @@ class FusedLearner:
             feature_scale=torch.stack([n.feature_scale for n in networks]).numpy(),
             residual=np.stack([network.residual() for network in networks]),
             loss=kind,
-            loss_parameter=getattr(loss, parameter) if parameter else 1.0,
+            loss_parameter=np.atleast_2d(getattr(loss, parameter) if parameter else 1.0),
             weight_decay=recipe.weight_decay,
         )
         for k, (weight, bias) in enumerate(self._layers()):
@@ -261,6 +268,8 @@ class FusedLearner:
         target = rows.target.numpy()
         if isinstance(self.loss, Hinge):
             target = (target + 1) / 2  # from ±1 to 0 and 1
+        if isinstance(self.loss, Quantile):  # several levels may be those of one target
+            target = np.broadcast_to(target, (len(target), self.trainer.widths[-1]))
         return rows.x.numpy(), target, None if rows.weight is None else rows.weight.numpy()
 
 

@@ -70,8 +70,9 @@ class Missing:
 
 
 def _median(x: Floats, weight: Floats) -> float:
-    present = ~np.isnan(x)
-    if not present.any():
+    present = np.argsort(weight)  # so that the order of the rows changes no sum of weights
+    present = present[~np.isnan(x[present])]
+    if len(present) == 0:
         return 0.0
     quantile = np.quantile(x[present], 0.5, method="inverted_cdf", weights=weight[present])
     return float(quantile)

@@ -1,11 +1,14 @@
-"""Robustness: how far rows may move, and how many decisions can change, under bounded slopes."""
+"""Robustness: how far rows may move, and how many decisions can change, under bounded slopes.
+
+A decision is score ≥ threshold for one output (`Decisions`), and the largest logit for several
+classes (`Contest`), which stands as long as its difference to every other logit is not negative.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +36,18 @@ class Radius:
     down: Floats
     up: Floats
 
+    def shrink(self, rows: Flags, other: Radius) -> None:
+        """Let some rows have the smaller of their distances and `other`."""
+        for name in ("scaled", "down", "up"):
+            mine = getattr(self, name)
+            mine[rows] = np.minimum(mine[rows], getattr(other, name))
+
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """The decisions score ≥ `threshold` of a network with one output, and what can change them.
+    """The decisions score ≥ `threshold`, and what can change them.
+
+    The score is that of a network with one output, or a difference of two logits.
 
     Parameters
     ----------
@@ -52,18 +63,13 @@ class Decisions:
     exact: Flags
     error: float
 
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.threshold):
-            raise ValueError(f"`threshold={self.threshold}` must be a finite number")
-
-    def radius(self, X: Any) -> Radius:
-        """How far every row may move before its decision can change."""
-        accepted, gap = self._gap(X)
+    def radius(self, table: Floats, score: Floats) -> Radius:
+        """How far every row may move before its decision can change, given its score."""
+        accepted, gap = self._gap(score)
         # what hurts when a feature goes down, and when it goes up: (n_rows, n_features)
         down = np.where(accepted[:, None], self.rise, self.fall)
         up = np.where(accepted[:, None], self.fall, self.rise)
         both, cells = np.maximum(down, up), self._cells()
-        table = self.frozen.table(X)
         with np.errstate(over="ignore", invalid="ignore"):
             together = _reach(gap, both.max(axis=1), (both * cells).sum(axis=1))
             reach_down = self._one_by_one(_reach(gap[:, None], down, down * cells), gap, down)
@@ -74,24 +80,22 @@ class Decisions:
                 up=self._raw_distance(table, reach_up),
             )
 
-    def flip_bound(self, X: Any, shifts: Shifts) -> float:
-        """Largest fraction of the rows whose decision can change under shifts of the features."""
-        accepted, gap = self._gap(X)
-        table = self.frozen.table(X)
+    def can_flip(self, table: Floats, score: Floats, shifts: Shifts) -> Flags:
+        """Rows whose decision can change under shifts of the features."""
+        accepted, gap = self._gap(score)
         low, high = _shift_ranges(shifts, self.frozen.features)
         moved = (low != 0) | (high != 0)
-        if len(table) == 0 or not moved.any():
-            return 0.0
+        if not moved.any():
+            return np.zeros(len(table), dtype=bool)
         with np.errstate(over="ignore", invalid="ignore"):
             x, lowest, highest = (self._clamped(table + shift) for shift in (0.0, low, high))
             down = np.where(moved, np.maximum(x - lowest, 0.0) / _SHORTEN + self._cells(), 0.0)
             up = np.where(moved, np.maximum(highest - x, 0.0) / _SHORTEN + self._cells(), 0.0)
-            safe = self._largest_change(accepted, down, up) < gap  # false for NaN
-        return float(np.mean(~safe))
+            safe: Flags = self._largest_change(accepted, down, up) < gap  # false for NaN
+        return ~safe
 
-    def _gap(self, X: Any) -> tuple[Flags, Floats]:
+    def _gap(self, score: Floats) -> tuple[Flags, Floats]:
         """Decision of every row, and how far its exact score surely lies off the threshold."""
-        score = self.frozen.score(X).astype(np.float64)
         off = np.abs(score - self.threshold) * _SHORTEN - 2 * self.error
         return score >= self.threshold, np.maximum(off, 0.0)
 
@@ -132,6 +136,42 @@ class Decisions:
         )
         total: Floats = worse.sum(axis=1) / _SHORTEN
         return total
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """The decisions for the class with the largest logit, and what can change them.
+
+    Parameters
+    ----------
+    rivals : for every class k, the decisions :math:`z_k - z_l ≥ 0`, one for each other class l
+    """
+
+    rivals: Callable[[int], dict[int, Decisions]]
+
+    def radius(self, table: Floats, scores: Floats) -> Radius:
+        """How far every row may move before another class can win, given its logits."""
+        smallest = Radius(
+            np.full(len(table), math.inf), *(np.full(table.shape, math.inf) for _ in range(2))
+        )
+        for rows, difference, decisions in self._pairs(scores):
+            smallest.shrink(rows, decisions.radius(table[rows], difference))
+        return smallest
+
+    def can_flip(self, table: Floats, scores: Floats, shifts: Shifts) -> Flags:
+        """Rows in which another class can win under shifts of the features."""
+        flips = np.zeros(len(table), dtype=bool)
+        for rows, difference, decisions in self._pairs(scores):
+            flips[rows] |= decisions.can_flip(table[rows], difference, shifts)
+        return flips
+
+    def _pairs(self, scores: Floats) -> Iterator[tuple[Flags, Floats, Decisions]]:
+        """For every class that wins rows and every rival: the rows, their lead, what decides."""
+        winner = scores.argmax(axis=1)
+        for k in np.unique(winner):
+            rows = winner == k
+            for other, decisions in self.rivals(int(k)).items():
+                yield rows, scores[rows, k] - scores[rows, other], decisions
 
 
 def _reach(gap: Floats, slope: Floats, lost: Floats) -> Floats:

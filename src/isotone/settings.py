@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 _WHOLE = ("max_iter", "n_members", "n_iter_no_change")
 _POSITIVE = ("learning_rate_init", "temperature")
 _CHOICES: dict[str, tuple[object, ...]] = {
     "lipschitz_units": ("scaled", "raw"),
     "missing": ("error", "indicator"),
+    "early_stopping": (True, False),
 }
 
 
@@ -56,7 +59,9 @@ def _check_fraction(value: Any) -> None:
 
 def _check_widths(value: Any) -> None:
     widths = [value] if isinstance(value, Integral) else value
-    if not isinstance(widths, Sequence) or not all(_is_whole(width) for width in widths):
+    if not isinstance(widths, Sequence | np.ndarray) or not all(
+        _is_whole(width) for width in widths
+    ):
         raise ValueError(
             f"`hidden_layer_sizes={value!r}` must hold whole numbers of at least 1, as (32, 32) "
             "does"

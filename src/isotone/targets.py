@@ -21,6 +21,7 @@ from isotone.network import LipschitzNetwork
 from isotone.steps import Dense, Sort
 
 _FARTHEST = 2.0**36  # deviations between the mean of a target and zero
+_CONSTANT = 2.0**-30  # deviation of a constant target, in units of its size
 _MOST = 2.0**400  # keeps products of stored numbers far from overflow
 
 
@@ -40,14 +41,17 @@ class Targets:
 
     @classmethod
     def fit(cls, y: Floats, weight: Floats) -> Targets:
-        """Scale and center of every column of `y`.
+        """Scale and center of every column of `y`; one that is constant stays so, nearly.
 
         >>> Targets.fit(np.array([[10.0], [18.0]]), np.ones(2)).scale
         array([4.])
         """
         mean = np.average(y, axis=0, weights=weight)
-        spread = np.sqrt(np.average((y - mean) ** 2, axis=0, weights=weight))
-        usable = np.clip(np.where(spread > 0, spread, 1.0), 1.0 / _MOST, _MOST)
+        alike = y.max(axis=0) == y.min(axis=0)
+        unit = np.where(alike, 1.0, np.abs(y - mean).max(axis=0))  # its square must not vanish
+        spread = unit * np.sqrt(np.average(((y - mean) / unit) ** 2, axis=0, weights=weight))
+        constant = np.where(mean == 0, 1.0, np.abs(mean)) * _CONSTANT
+        usable = np.clip(np.where(alike, constant, spread), 1.0 / _MOST, _MOST)
         scale = np.exp2(np.rint(np.log2(usable)))
         center = mean / scale
         if np.any(np.abs(center) > _FARTHEST):

@@ -1,0 +1,152 @@
+"""What estimators cannot use is refused, with advice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from people import NAMES, classifier, people, prices, regressor
+
+CLASS_ERRORS = [
+    (
+        {"income": 1},
+        r"names 'income', which is no class of `y` \(0, 1, 2\).*\{0: \{'income': 1\}\}",
+    ),
+    ({0: {"incme": 1}}, r"`monotonic_cst\[0\]` names the feature 'incme'.*did you mean 'income'"),
+    ({0: [1, 0]}, r"`monotonic_cst\[0\]` has 2 entries but `X` has 3 features"),
+    ({0: 1}, r"`monotonic_cst\[0\]=1` says nothing about single features"),
+    ({0: [2, 0, 0]}, r"must hold -1 \(decreasing\), 0"),
+    ([1, 0, 0], r"a table \(3, n_features\), a row for every class, or a dictionary by class"),
+    ([[1, 0, 0]], r"`monotonic_cst` has shape \(1, 3\); 3 outputs and 3 features need \(3, 3\)"),
+    ([[1, 0, 0]] * 3, r"must all rise with feature 0: no proof exists"),
+]
+
+
+@pytest.mark.parametrize(("cst", "message"), CLASS_ERRORS, ids=str)
+def test_directions_that_classes_cannot_have_are_refused(cst: Any, message: str) -> None:
+    X, _ = people(30)
+    with pytest.raises(ValueError, match=message):
+        classifier(cst).fit(X, np.arange(30) % 3)
+
+
+ERRORS = [
+    ({"monotonic_cst": {"incme": 1}}, r"'incme', which `X` does not have.*did you mean 'income'"),
+    ({"monotonic_cst": {"zzz": 1}}, r"'zzz', which `X` does not have.*use one of these"),
+    ({"monotonic_cst": [1, 0]}, r"`monotonic_cst` has 2 entries but `X` has 3 features; give"),
+    ({"monotonic_cst": [2, 0, 0]}, r"must hold -1 \(decreasing\), 0 \(free\) or \+1"),
+    ({"monotonic_cst": [[1, 0]]}, r"`monotonic_cst` has shape \(1, 2\); 1 outputs and 3 features"),
+    ({"lipschitz": 0.0}, r"`lipschitz=0.0` must be positive and finite; choose larger"),
+    ({"lipschitz": [1.0]}, r"`lipschitz` has 1 entries but `X` has 3 features"),
+    ({"lipschitz": {"dept": 1.0}}, r"did you mean 'debt'"),
+    ({"lipschitz": "big"}, r"`lipschitz='big'` must be 'auto' or positive numbers"),
+    ({"lipschitz": [1.0, np.nan, 1.0]}, r"must be positive and finite; choose larger"),
+    ({"monotonic_cst": 1}, r"`monotonic_cst=1` says nothing about single features; give one"),
+    ({"scaling": 5}, r"`scaling=5` says nothing about single features; give one"),
+    ({"lipschitz_units": "feet"}, r"`lipschitz_units='feet'` is unknown; choose from"),
+    ({"scaling": "cubic"}, r"`scaling` holds 'cubic'; it must be of a known kind: choose from"),
+    ({"scaling": {"agee": "log"}}, r"did you mean 'age'"),
+    ({"loss": "mse"}, r"`loss='mse'` is unknown; choose from"),
+    ({"missing": "drop"}, r"`missing='drop'` is unknown; choose from"),
+    ({"max_iter": 0}, r"`max_iter=0` must be a whole number of at least 1"),
+    ({"n_members": 1.5}, r"`n_members=1.5` must be a whole number of at least 1"),
+    ({"batch_size": "all"}, r"`batch_size='all'` must be a whole number of at least 1, or 'auto'"),
+    ({"group_size": 0}, r"`group_size=0` must be a whole number of at least 1, 'auto', or None"),
+    ({"group_size": 3}, r"`group_size=3` does not divide"),
+    ({"learning_rate_init": -1}, r"`learning_rate_init=-1` must be a positive finite number"),
+    ({"tol": -1}, r"`tol=-1` must be a number of at least 0"),
+    ({"early_stopping": "auto"}, r"`early_stopping='auto'` is unknown; choose from"),
+    ({"validation_fraction": 1.0}, r"`validation_fraction=1.0` must lie between 0 and 1; choose"),
+    ({"hidden_layer_sizes": (0,)}, r"`hidden_layer_sizes=\(0,\)` must hold whole numbers"),
+]
+
+
+@pytest.mark.parametrize("make", [classifier, regressor])
+@pytest.mark.parametrize(("options", "message"), ERRORS, ids=lambda value: str(value)[:30])
+def test_wrong_parameters_are_refused_with_advice(make: Any, options: Any, message: str) -> None:
+    X, y = people(20)
+    with pytest.raises(ValueError, match=message):
+        make(**options).fit(X, y)
+
+
+def test_names_for_columns_without_names_are_refused() -> None:
+    X, y = people(20)
+    with pytest.raises(ValueError, match=r"features are x0, x1, x2: give a frame if columns have"):
+        classifier({"income": 1}).fit(X.to_numpy(), y)
+
+
+def test_what_only_a_classifier_refuses() -> None:
+    X, y = people(20)
+    for options, labels, message in (
+        (
+            {},
+            np.zeros(20),
+            r"`y` holds 1 class, .*; a classifier needs rows of at least 2",
+        ),
+        ({"loss": "hinge"}, np.arange(20) % 3, r"'hinge'` is for 2 classes but `y` holds 3; use"),
+        ({"monotonic_cst": [1, 0, 0]}, np.arange(20) % 3, r"a table \(3, n_features\), a row for"),
+        ({"monotonic_cst": [[1, 0, 0]] * 2}, y, r"both classes go the same way with feature 'inc"),
+        ({"class_weight": {False: -1, True: 1}}, y, r"must be finite and not negative, and posit"),
+        ({"class_weight": {False: 0, True: 0}}, y, r"positive for some class; give such weights"),
+        ({"temperature": 0}, y, r"`temperature=0` must be a positive finite number"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            classifier(**options).fit(X, labels)
+
+
+def test_what_only_a_regressor_refuses() -> None:
+    X, y = prices(20)
+    for options, targets, message in (
+        ({"quantile": "high"}, y, r"`quantile=high` must lie between 0 and 1"),
+        ({"quantile": ()}, y, r"`quantile=\(\)` must lie between 0 and 1"),
+        ({"quantile": np.nan}, y, r"`quantile=nan` must lie between 0 and 1"),
+        ({"quantile": 0.5}, 1e200 * y, r"`y` reaches .* in 'column 0'; numbers up to 1e\+100 can"),
+        ({"quantile": 1.5}, y, r"`quantile=1.5` must lie between 0 and 1"),
+        ({"quantile": (0.9, 0.1)}, y, r"several levels in increasing order; choose"),
+        ({"quantile": (0.1, 0.9)}, np.column_stack([y, y]), r"2 quantiles of 2 targets cannot"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            regressor(loss="quantile", **options).fit(X, targets)
+
+
+def test_a_target_too_far_from_zero_is_refused() -> None:
+    X, y = people(20)
+    with pytest.raises(ValueError, match=r"nothing to certify: subtract a constant from `y`"):
+        regressor().fit(X, 1e13 + y)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_far_away_rows_are_scored_but_not_learned_from(name: str) -> None:
+    X, y = people(40)
+    far = X.assign(**{name: 1e300})
+    assert np.all(np.isfinite(classifier().fit(X, y).decision_function(far)))
+    with pytest.raises(
+        ValueError, match=rf"`X` reaches 1e\+300 in '{name}'; numbers up to 1e\+100"
+    ):
+        classifier().fit(far, y)
+
+
+def test_rows_that_cannot_be_used_are_refused_with_advice() -> None:
+    X, y = people(20)
+    for frame, message in (
+        (X.assign(age=pd.date_range("2020", periods=20)), r"the columns age of `X` are no numb"),
+        (X.to_numpy().astype(str) + "?", r"some columns of `X` are no numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            classifier().fit(frame, y)
+    with pytest.raises(ValueError, match=r"NaN\), the first in feature 'debt', row 3; missing="):
+        classifier().fit(X.assign(debt=[np.nan if i == 3 else 1.0 for i in range(20)]), y)
+    city = ["Rome"] * 20
+    for frame in (X.assign(city=city), pl.from_pandas(X).with_columns(pl.Series("city", city))):
+        with pytest.raises(ValueError, match=r"columns city of `X` are no numbers .* leave them"):
+            classifier().fit(frame, y)
+    with pytest.raises(ValueError, match=r"at least one non-zero number"):
+        classifier().fit(X, y, sample_weight=np.zeros(20))
+    with pytest.raises(NotFittedError):
+        classifier().predict_proba(X)
+    with pytest.raises(NotFittedError):
+        classifier().save("nowhere")
