@@ -15,12 +15,17 @@
 // C++17; GCC 12 or Clang 14, or newer. Compile with -O3 and the best -march that you have.
 #pragma once
 
-#if defined(__FAST_MATH__)
-#error "isotone.hpp needs IEEE arithmetic: compile without -ffast-math"
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || __FINITE_MATH_ONLY__
+#error "isotone.hpp needs IEEE arithmetic: compile without -ffast-math and the options it stands for"
+#endif
+#if __FLT_EVAL_METHOD__ == 2
+#error "isotone.hpp needs IEEE arithmetic: compile with -msse2 -mfpmath=sse"
 #endif
 
 #if defined(__SSE2__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #include <cstddef>
@@ -32,7 +37,17 @@
 // Code is compiled once per instruction set into a namespace of this name. Names must differ between
 // those copies: the linker would keep one of them, and an old machine could be left with AVX-512 code.
 #if !defined(ISOTONE_ISA)
+#if defined(__AVX512F__)
+#define ISOTONE_ISA native_avx512
+#elif defined(__AVX2__) && defined(__FMA__)
+#define ISOTONE_ISA native_avx2_fma
+#elif defined(__AVX2__)
+#define ISOTONE_ISA native_avx2
+#elif defined(__FMA__)
+#define ISOTONE_ISA native_fma
+#else
 #define ISOTONE_ISA native
+#endif
 #endif
 
 // For functions and lambdas that must melt into their caller, which keeps its arrays in registers.
@@ -164,8 +179,22 @@ struct MakeVector {
 template <class T, int size = vector_bytes / sizeof(T)>
 using Vector = typename MakeVector<T, size * sizeof(T)>::type;
 
+// Numbers stand in for vectors of one lane where a single event is scored.
 template <class V>
-using Element = std::decay_t<decltype(V{}[0])>;
+struct FindElement {
+    using type = std::decay_t<decltype(V{}[0])>;
+};
+template <>
+struct FindElement<double> {
+    using type = double;
+};
+template <>
+struct FindElement<float> {
+    using type = float;
+};
+
+template <class V>
+using Element = typename FindElement<V>::type;
 
 template <class V>
 constexpr int n_lanes = sizeof(V) / sizeof(Element<V>);
@@ -205,12 +234,14 @@ inline __m512 minimum(__m512 a, __m512 b) { return _mm512_maskz_min_ps(-1, a, b)
 inline __m512 maximum(__m512 a, __m512 b) { return _mm512_maskz_max_ps(-1, a, b); }
 inline __m512d minimum(__m512d a, __m512d b) { return _mm512_maskz_min_pd(-1, a, b); }
 inline __m512d maximum(__m512d a, __m512d b) { return _mm512_maskz_max_pd(-1, a, b); }
-#elif defined(__AVX2__)
+#endif
+#if defined(__AVX2__)
 inline __m256 minimum(__m256 a, __m256 b) { return _mm256_min_ps(a, b); }
 inline __m256 maximum(__m256 a, __m256 b) { return _mm256_max_ps(a, b); }
 inline __m256d minimum(__m256d a, __m256d b) { return _mm256_min_pd(a, b); }
 inline __m256d maximum(__m256d a, __m256d b) { return _mm256_max_pd(a, b); }
-#elif defined(__SSE2__)
+#endif
+#if defined(__SSE2__)
 inline __m128 minimum(__m128 a, __m128 b) { return _mm_min_ps(a, b); }
 inline __m128 maximum(__m128 a, __m128 b) { return _mm_max_ps(a, b); }
 inline __m128d minimum(__m128d a, __m128d b) { return _mm_min_pd(a, b); }
@@ -225,6 +256,11 @@ inline V maximum(V a, V b) {
     return b < a ? a : b;
 }
 #endif
+
+inline double minimum(double a, double b) { return a < b ? a : b; }
+inline double maximum(double a, double b) { return b < a ? a : b; }
+inline float minimum(float a, float b) { return a < b ? a : b; }
+inline float maximum(float a, float b) { return b < a ? a : b; }
 
 // ---- arithmetic ---------------------------------------------------------------------------
 
@@ -253,8 +289,22 @@ ISOTONE_INLINE Vector<double> accumulate(Vector<double> sum, Vector<double> a, V
 ISOTONE_INLINE Vector<float> accumulate(Vector<float> sum, Vector<float> a, Vector<float> b) {
 #if defined(__AVX512F__)
     return _mm512_fmadd_ps(a, b, sum);
-#elif defined(__FMA__)
+#elif defined(__AVX2__) && defined(__FMA__)
     return _mm256_fmadd_ps(a, b, sum);
+#elif defined(__FMA__)
+    return _mm_fmadd_ps(a, b, sum);
+#elif defined(__aarch64__)
+    return vfmaq_f32(sum, a, b);
+#else
+    return times(a, b) + sum;
+#endif
+}
+
+ISOTONE_INLINE double accumulate(double sum, double a, double b) { return times(a, b) + sum; }
+
+ISOTONE_INLINE float accumulate(float sum, float a, float b) {
+#if defined(__AVX512F__) || defined(__FMA__) || defined(__aarch64__)
+    return __builtin_fmaf(a, b, sum);
 #else
     return times(a, b) + sum;
 #endif
@@ -340,14 +390,31 @@ ISOTONE_INLINE void run_unrolled(Exchange exchange_wires, std::index_sequence<k.
     (exchange_wires(static_network<n>.pairs[k].low, static_network<n>.pairs[k].high), ...);
 }
 
+// What a comparator takes: a vector, or for a number a short vector with it in the first lane.
+template <class V>
+ISOTONE_INLINE auto to_wire(V v) {
+    if constexpr (std::is_arithmetic_v<V>)
+        return Vector<V, 16 / sizeof(V)>{v};
+    else
+        return v;
+}
+
+template <class V, class Wire>
+ISOTONE_INLINE V from_wire(Wire w) {
+    if constexpr (std::is_arithmetic_v<V>)
+        return w[0];
+    else
+        return w;
+}
+
 // The copies in a local array let the compiler keep the wires in registers.
 template <int n, class V>
 ISOTONE_INLINE void sort_unrolled(V* v, int stride) {
-    V w[n];
-    for (int j = 0; j < n; ++j) w[j] = v[j * stride];
+    decltype(to_wire(*v)) w[n];
+    for (int j = 0; j < n; ++j) w[j] = to_wire(v[j * stride]);
     run_unrolled<n>([&](int i, int j) ISOTONE_LAMBDA { exchange(w[i], w[j]); },
                     std::make_index_sequence<count_comparators(n)>());
-    for (int j = 0; j < n; ++j) v[j * stride] = w[j];
+    for (int j = 0; j < n; ++j) v[j * stride] = from_wire<V>(w[j]);
 }
 
 // Unit j of vector v is h[j * tile + v].
@@ -425,13 +492,54 @@ int dense_vectors(const Element<V>* weight, const Element<V>* bias, int n_in, in
     return v;
 }
 
+// For a single event: units lie across the lanes, from `j` on as many vectors as fit.
+template <int vectors, class T>
+ISOTONE_INLINE int dense_across(const T* weight, const T* start, int n_in, int n_out, int j, const T* h,
+                                T* out) {
+    using V = Vector<T>;
+    constexpr int lanes = n_lanes<V>;
+    for (; j + vectors * lanes <= n_out; j += vectors * lanes) {
+        V sum[vectors];
+        for (int v = 0; v < vectors; ++v) sum[v] = load<V>(start + j + v * lanes);
+        const T* w = weight + j;
+        for (int k = 0; k < n_in; ++k, w += n_out)
+            for (int v = 0; v < vectors; ++v)
+                sum[v] = accumulate(sum[v], load<V>(w + v * lanes), broadcast<V>(h[k]));
+        for (int v = 0; v < vectors; ++v) store(out + j + v * lanes, sum[v]);
+    }
+    if constexpr (vectors > 1)
+        return dense_across<vectors - 1>(weight, start, n_in, n_out, j, h, out);
+    else
+        return j;
+}
+
+// The same sums in the same order: out = start + W h, where `out` is not `start`.
+template <class T>
+void dense_one(const T* weight, const T* start, int n_in, int n_out, const T* h, T* out) {
+    constexpr int lanes = n_lanes<Vector<T>>;
+    int j = dense_across<6>(weight, start, n_in, n_out, 0, h, out);
+    if (j < n_out && lanes < n_out) {  // the last vector computes some units again
+        dense_across<1>(weight, start, n_in, n_out, n_out - lanes, h, out);
+        return;
+    }
+    for (; j < n_out; ++j) {
+        T sum = start[j];
+        for (int k = 0; k < n_in; ++k) sum = accumulate(sum, weight[k * n_out + j], h[k]);
+        out[j] = sum;
+    }
+}
+
 template <bool add, class V>
 void dense(const Element<V>* weight, const Element<V>* bias, int n_in, int n_out, const V* h, V* out,
            int tile) {
-    int v = 0;
-    if (n_out == 1) v = dense_vectors<8, add>(weight, bias, n_in, n_out, h, out, tile, v);
-    v = dense_vectors<2, add>(weight, bias, n_in, n_out, h, out, tile, v);
-    dense_vectors<1, add>(weight, bias, n_in, n_out, h, out, tile, v);
+    if constexpr (std::is_arithmetic_v<V>) {
+        dense_one(weight, bias, n_in, n_out, h, out);
+    } else {
+        int v = 0;
+        if (n_out == 1) v = dense_vectors<8, add>(weight, bias, n_in, n_out, h, out, tile, v);
+        v = dense_vectors<2, add>(weight, bias, n_in, n_out, h, out, tile, v);
+        dense_vectors<1, add>(weight, bias, n_in, n_out, h, out, tile, v);
+    }
 }
 
 // ---- pointwise ----------------------------------------------------------------------------
@@ -476,8 +584,14 @@ inline Doubles activate(Activation activation, double slope, Doubles h) {
 
 template <class T>
 void pointwise(const Step<T>& step, T* h, int n) {
-    for (int i = 0; i < n; i += n_lanes<Doubles>)
+    constexpr int lanes = n_lanes<Doubles>;
+    int i = 0;
+    for (; i + lanes <= n; i += lanes)
         store_doubles(h + i, activate(step.activation, step.slope, load_doubles(h + i)));
+    for (; i < n; ++i) {  // of a single event
+        const Doubles x = broadcast<Doubles>(static_cast<double>(h[i]));
+        h[i] = static_cast<T>(activate(step.activation, step.slope, x)[0]);
+    }
 }
 
 template <class V>
@@ -487,19 +601,23 @@ void merge(V keep, V add, const V* saved, V* h, int n) {
 
 // ---- inputs -------------------------------------------------------------------------------
 
+ISOTONE_INLINE const char* locate(const Column& column, std::size_t event) {
+    return static_cast<const char*>(column.data) + column.stride * static_cast<std::ptrdiff_t>(event);
+}
+
 ISOTONE_INLINE double read(const Column& column, std::size_t event) {
-    const char* p = static_cast<const char*>(column.data) + column.stride * event;
+    const char* p = locate(column, event);
     return column.single ? static_cast<double>(load<float>(p)) : load<double>(p);
 }
 
 template <class T, std::size_t... lane>
 ISOTONE_INLINE Doubles gather(const char* p, std::ptrdiff_t stride, std::index_sequence<lane...>) {
-    return Doubles{static_cast<double>(load<T>(p + lane * stride))...};
+    return Doubles{static_cast<double>(load<T>(p + static_cast<std::ptrdiff_t>(lane) * stride))...};
 }
 
 template <class T>
 ISOTONE_INLINE Doubles read_full(const Column& column, std::size_t event) {
-    const char* p = static_cast<const char*>(column.data) + column.stride * event;
+    const char* p = locate(column, event);
     if (column.stride == sizeof(T)) return load_doubles(reinterpret_cast<const T*>(p));
     return gather<T>(p, column.stride, std::make_index_sequence<n_lanes<Doubles>>());
 }
@@ -520,22 +638,30 @@ ISOTONE_INLINE Doubles scale(const Feature& feature, Doubles x) {
     return (x - feature.center) * feature.factor;
 }
 
-// Scaled, clamped and rounded features: u[i] holds as many events as are in a tile. Returns whether
+// Scaled, clamped and rounded: what enters the first step.
+ISOTONE_INLINE Doubles snap(const Feature& feature, double clip, double grid, double cells, Doubles x) {
+    Doubles u = scale(feature, x);
+    u = minimum(maximum(u, broadcast<Doubles>(-clip)), broadcast<Doubles>(clip));
+    return grid > 0.0 ? round_even(u * cells) * grid + 0.0 : u;
+}
+
+template <class T>
+ISOTONE_INLINE double count_cells(const Model<T>& model) {
+    return model.grid > 0.0 ? 1.0 / model.grid : 0.0;
+}
+
+// Snapped features: u[i] holds as many events as are in a tile. Returns whether
 // all were finite.
 template <class T>
 bool prepare(const Model<T>& model, const Column* columns, std::size_t event, std::size_t n, int size,
              T* u) {
     Doubles zero = {};  // x - x is 0 for finite numbers and NaN for others
-    const Doubles clip = broadcast<Doubles>(model.clip);
-    const double cells = model.grid > 0.0 ? 1.0 / model.grid : 0.0;
+    const double clip = model.clip, grid = model.grid, cells = count_cells(model);
     for (int i = 0; i < model.n_features; ++i)
         for (int e = 0; e < size; e += n_lanes<Doubles>) {
             const Doubles x = read_vector(columns[i], event + e, n);
             zero += x - x;
-            Doubles scaled = scale(model.features[i], x);
-            scaled = minimum(maximum(scaled, -clip), clip);
-            if (model.grid > 0.0) scaled = round_even(scaled * cells) * model.grid + 0.0;
-            store_doubles(u + i * size + e, scaled);
+            store_doubles(u + i * size + e, snap(model.features[i], clip, grid, cells, x));
         }
     return all(zero == 0.0);
 }
@@ -616,6 +742,23 @@ std::size_t score_tile(const Model<T>& model, const Column* columns, std::size_t
     return n_bad;
 }
 
+// The scores of one event; returns 1 if it had a NaN or infinite feature.
+template <class Sizes, class T>
+std::size_t score_one(const Model<T>& model, const Column* columns, T fill, T* out, T* u) {
+    const double clip = model.clip, grid = model.grid, cells = count_cells(model);
+    double zero = 0.0;
+    for (int i = 0; i < model.n_features; ++i) {
+        const double x = read(columns[i], 0);
+        zero += x - x;
+        const Doubles wide = broadcast<Doubles>(x);
+        u[i] = static_cast<T>(snap(model.features[i], clip, grid, cells, wide)[0]);
+    }
+    const T* h = run_steps<Sizes>(model, u, u + model.n_features, 1);
+    dense_one(model.residual, h, model.n_features, model.n_outputs, u, out);
+    for (int j = 0; j < model.n_outputs; ++j) out[j] = zero == 0.0 ? out[j] + T(0) : fill;
+    return zero != 0.0;
+}
+
 // Vectors in a tile: what keeps the units in the first-level cache.
 template <class T>
 constexpr int tile_for(const Model<T>& model) {
@@ -628,6 +771,7 @@ constexpr int tile_for(const Model<T>& model) {
 template <class Sizes, class T>
 std::size_t score(const Model<T>& model, const Column* columns, std::size_t n, T fill, T* out,
                   T* workspace) {
+    if (n == 1) return score_one<Sizes>(model, columns, fill, out, workspace);
     constexpr std::size_t lanes = n_lanes<Vector<T>>;
     const int most = tile_for(model);
     std::size_t n_bad = 0;
@@ -640,6 +784,39 @@ std::size_t score(const Model<T>& model, const Column* columns, std::size_t n, T
         first = last;
     }
     return n_bad;
+}
+
+// ---- fixed models -------------------------------------------------------------------------
+
+// For exported headers, whose `model` is a constant: the workspace is on the stack. Raw features are
+// float or double, `Real`.
+
+template <const auto& model>
+using Number = std::decay_t<decltype(*model.residual)>;
+
+template <class Sizes, const auto& model>
+std::size_t score_fixed(const Column* columns, std::size_t n, Number<model> fill, Number<model>* out) {
+    alignas(vector_bytes) Number<model> workspace[workspace_size(model, tile_for(model))];
+    return score<Sizes>(model, columns, n, fill, out, workspace);
+}
+
+// Event e has its features at rows + e * n_features.
+template <class Sizes, const auto& model, class Real>
+std::size_t score_rows(const Real* rows, std::size_t n, Number<model> fill, Number<model>* out) {
+    Column columns[model.n_features];
+    for (int i = 0; i < model.n_features; ++i)
+        columns[i] = {rows + i, model.n_features * sizeof(Real), std::is_same_v<Real, float>};
+    return score_fixed<Sizes, model>(columns, n, fill, out);
+}
+
+// Feature i of the events is at columns[i].
+template <class Sizes, const auto& model, class Real>
+std::size_t score_columns(const Real* const* columns, std::size_t n, Number<model> fill,
+                          Number<model>* out) {
+    Column strided[model.n_features];
+    for (int i = 0; i < model.n_features; ++i)
+        strided[i] = {columns[i], sizeof(Real), std::is_same_v<Real, float>};
+    return score_fixed<Sizes, model>(strided, n, fill, out);
 }
 
 }  // namespace ISOTONE_ISA
