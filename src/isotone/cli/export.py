@@ -15,8 +15,9 @@ from isotone.cli.terminal import output, printable
 def export(
     model: Annotated[Path, typer.Argument(help="An .isotone file.")],
     to: Annotated[str, typer.Option(help=f"What to write: {', '.join(exports.TARGETS)}.")],
-    out: Annotated[Path, typer.Option(help="The file to write.")],
+    out: Annotated[Path, typer.Option(help="The file to write; a directory for cpp and cuda.")],
     check: Annotated[bool, typer.Option(help="Compare it with the model.")] = True,
+    name: Annotated[str | None, typer.Option(help="cpp, cuda: name of the namespace.")] = None,
     precision: Annotated[str | None, typer.Option(help="onnx: float32 or float64.")] = None,
     sort: Annotated[str | None, typer.Option(help="onnx: network or topk.")] = None,
     sums: Annotated[str | None, typer.Option(help="onnx: matmul or ordered.")] = None,
@@ -29,6 +30,7 @@ def export(
     if out.exists() and out.samefile(model):
         raise ValueError(f"`--out {out}` is the model that is read; choose a new name")
     options: dict[str, Any] = {
+        "name": name,
         "precision": precision,
         "sort": sort,
         "sums": sums,

@@ -10,6 +10,8 @@ fingerprint and what the certificate says. See docs/exports.md for the layout of
 | `onnx`  | a graph of standard operators           | within 2E; the same with ordered sums |
 | `sql`   | one SELECT for SQLite or DuckDB         | the same numbers                      |
 | `torch` | a `torch.export` program                | within 2E                             |
+| `cpp`   | a directory with two C++ headers        | the same bits                         |
+| `cuda`  | a directory with a CUDA header          | the same bits                         |
 """
 
 from __future__ import annotations
@@ -24,7 +26,14 @@ from isotone.export.parity import compare
 from isotone.frozen import FrozenNetwork
 
 # The module isotone.export.<name> and the class in it. Loaded on first use: each has its needs.
-TARGETS = {"json": "Json", "onnx": "Onnx", "sql": "Sql", "torch": "Torch"}
+TARGETS = {
+    "cpp": "Cpp",
+    "cuda": "Cuda",
+    "json": "Json",
+    "onnx": "Onnx",
+    "sql": "Sql",
+    "torch": "Torch",
+}
 
 
 class Target(Protocol):
@@ -50,8 +59,8 @@ def write(
 
     Parameters
     ----------
-    target : "json", "onnx", "sql" or "torch"
-    path : the file to write
+    target : "cpp", "cuda", "json", "onnx", "sql" or "torch"
+    path : the file to write; for "cpp" and "cuda" a directory
     check : score edge cases and random rows with the file; raises `ValueError` if a score is
         further from that of `frozen` than the target promises, and leaves the file there
     options : of the target, such as precision="float32" for "onnx"

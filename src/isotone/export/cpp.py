@@ -1,0 +1,255 @@
+"""C++: a directory with `isotone.hpp`, the model as constants, and an example.
+
+The runtime is the very file that the engine was compiled from, so that what is tested here is what
+runs there: in float64 the same bits, whatever the compiler, its options and the processor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from isotone import _engine
+from isotone.elementary import Floats, Reals
+from isotone.export import compiler, source
+from isotone.export.exactness import exact, within
+from isotone.frozen import FrozenNetwork, Precision
+from isotone.steps import Blend, Dense, Pointwise, Sort, Step
+
+RUNTIME = Path(_engine.__file__).with_name("isotone.hpp")  # installed beside the extension
+
+_UNROLLED = 32  # max_unrolled_size of isotone.hpp; larger groups walk a list of comparators
+_STACK = 2**20  # bytes of workspace that a call may take
+_VECTOR = 64  # bytes of the widest vector
+
+
+@dataclass(frozen=True)
+class Cpp:
+    """A directory; `name` is that of the header and its namespace, by default the directory's."""
+
+    name: str | None = None
+
+    def write(self, frozen: FrozenNetwork, path: Path) -> None:
+        name = source.identifier(self.name, path)
+        content = {
+            "isotone.hpp": RUNTIME.read_text(encoding="utf-8"),
+            f"{name}.hpp": to_header(frozen, name),
+            "example.cpp": _example(frozen, name),
+        }
+        source.write_files(path, content)
+
+    def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
+        header = path / f"{source.identifier(self.name, path)}.hpp"
+        return compiler.score(header, X, frozen.n_outputs, frozen.precision)
+
+    def tolerance(self, frozen: FrozenNetwork) -> Floats:
+        """Without fused multiply-add, which not every compiler is told to use, float32 differs."""
+        return exact(frozen) if frozen.precision == "float64" else within(frozen, "float32")
+
+    def largest(self, frozen: FrozenNetwork) -> float:
+        return np.inf
+
+
+def to_header(frozen: FrozenNetwork, name: str) -> str:
+    """The header with the weights."""
+    model = _Model(frozen)
+    model.add_all(frozen.steps)
+    model.check_size()
+    sizes = ", ".join(str(size) for size in sorted(model.sizes))
+    several = f"std::array<Number, {frozen.n_outputs}>"
+    one = frozen.n_outputs == 1
+    return _HEADER.format(
+        name=name,
+        heading=source.heading(frozen),
+        facts=source.constants(frozen, "inline constexpr"),
+        arrays="\n".join(model.arrays),
+        steps=",\n".join(f"    {step}" for step in model.steps),
+        features=",\n".join(f"    {feature}" for feature in _features(frozen)),
+        residual=source.numbers(frozen.residual.T, frozen.precision, " " * 4),
+        shape=f"{len(model.steps)}, {model.width}, {model.depth}",
+        clip=source.number(frozen.clip),
+        grid=source.number(frozen.grid or 0.0),
+        sizes=sizes,
+        score="Number" if one else several,
+        pointer="&result" if one else "result.data()",
+    )
+
+
+class _Model:
+    """The steps of a network as initializers of `isotone::Step`, and the arrays they point to."""
+
+    def __init__(self, frozen: FrozenNetwork) -> None:
+        self.precision: Precision = frozen.precision
+        self.type = source.TYPES[frozen.precision]
+        self.n_features = self.width = self.units = frozen.n_features
+        self.depth = self.saved = 0
+        self.arrays: list[str] = []
+        self.steps: list[str] = []
+        self.sizes: set[int] = set()
+
+    def add_all(self, steps: tuple[Step, ...]) -> None:
+        for step in steps:
+            match step:
+                case Dense(weight, bias):
+                    self._add_dense(weight, bias)
+                case Sort(group_size):
+                    self._add("sort", group_size=group_size, network=self._network(group_size))
+                case Pointwise(name, slope):
+                    self._add("pointwise", activation=name, slope=slope)
+                case Blend(keep, add, inner):
+                    self._add("save")
+                    self.saved += 1
+                    self.depth = max(self.depth, self.saved)
+                    self.add_all(inner)
+                    self.saved -= 1
+                    self._add("merge", keep=keep, add=add)
+
+    def check_size(self) -> None:
+        """Refuse networks whose workspace would be too much for a stack."""
+        size = (self.n_features + (2 + self.depth) * self.width) * 2 * _VECTOR
+        if size > _STACK:
+            raise ValueError(
+                f"a step has {self.width} units: C++ code would take {size} bytes of the stack, "
+                f"and {_STACK} is the limit; use `isotone.Engine`, or export to onnx"
+            )
+
+    def _add_dense(self, weight: Reals, bias: Reals) -> None:
+        k, n_out = len(self.steps), len(bias)
+        for name, values in ((f"weight_{k}", weight.T), (f"bias_{k}", bias)):
+            literals = source.numbers(values, self.precision, " " * 4)
+            self.arrays.append(f"inline constexpr {self.type} {name}[] = {literals};")
+        self._add("dense", n_out, weight=f"weight_{k}", bias=f"bias_{k}")
+
+    def _add(
+        self,
+        kind: str,
+        n_out: int | None = None,
+        *,
+        weight: str = "nullptr",
+        bias: str = "nullptr",
+        group_size: int = 0,
+        network: str = "{}",
+        activation: str = "relu",
+        slope: float = 0.0,
+        keep: float = 0.0,
+        add: float = 0.0,
+    ) -> None:
+        n_out = self.units if n_out is None else n_out
+        factors = ", ".join(source.number(factor, self.precision) for factor in (keep, add))
+        self.steps.append(
+            f"{{isotone::Kind::{kind}, {self.units}, {n_out}, {weight}, {bias}, {group_size}, "
+            f"{network}, isotone::Activation::{activation}, {source.number(slope)}, {factors}}}"
+        )
+        self.units, self.width = n_out, max(self.width, n_out)
+
+    def _network(self, size: int) -> str:
+        if size <= _UNROLLED:
+            self.sizes |= {size} - {1}
+            return "{}"
+        name, pairs = f"comparators_{size}", _engine.comparators(size)
+        if not any(f" {name}[" in array for array in self.arrays):
+            literals = source.braces((f"{{{i}, {j}}}" for i, j in pairs), " " * 4)
+            self.arrays.append(f"inline constexpr isotone::Comparator {name}[] = {literals};")
+        return f"{{{name}, {name} + {len(pairs)}}}"
+
+
+def _features(frozen: FrozenNetwork) -> list[str]:
+    scaling = frozen.scaling
+    columns = (scaling.offset, scaling.floor, scaling.center, scaling.factor)
+    return [
+        f"{{{'true' if log else 'false'}, {', '.join(source.number(v) for v in row)}}}"
+        for log, *row in zip(scaling.log.tolist(), *columns, strict=True)
+    ]
+
+
+def _example(frozen: FrozenNetwork, name: str) -> str:
+    zeros = ", ".join(["0.0"] * frozen.n_features)
+    result = "score" if frozen.n_outputs == 1 else "score[0]"
+    return _EXAMPLE.format(name=name, zeros=zeros, result=result)
+
+
+_EXAMPLE = """// c++ -std=c++17 -O3 -march=native example.cpp -o example && ./example
+#include <cstdio>
+#include "{name}.hpp"
+
+int main() {{
+    const double x[{name}::n_features] = {{{zeros}}};  // raw features
+    const auto score = {name}::score(x);
+    std::printf("%.17g\\n", static_cast<double>({result}));
+}}
+"""
+
+_HEADER = """// {name}.hpp: a network as constants, made by isotone. Needs isotone.hpp and C++17.
+//
+{heading}
+//
+// Events with a NaN or an infinity score `fill`. In double precision scores have the bits of
+// the library, whatever the processor and the compiler's options (-ffast-math is refused).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <limits>
+
+#include "isotone.hpp"
+
+namespace {name} {{
+inline namespace ISOTONE_ISA {{
+
+namespace runtime = isotone::ISOTONE_ISA;
+
+{facts}
+
+namespace numbers {{
+
+{arrays}
+
+inline constexpr isotone::Step<Number> steps[] = {{
+{steps}
+}};
+
+// logarithm or not, offset, floor, center, factor
+inline constexpr isotone::Feature features[] = {{
+{features}
+}};
+
+inline constexpr Number residual[] = {residual};
+
+inline constexpr isotone::Model<Number> model = {{
+    n_features, n_outputs, {shape}, features, steps, residual, {clip}, {grid}
+}};
+
+using Sizes = runtime::Unrolled<{sizes}>;  // of groups that are sorted
+
+}}  // namespace numbers
+
+using Score = {score};
+inline constexpr Number quiet_nan = std::numeric_limits<Number>::quiet_NaN();
+
+// Many events: n rows of n_features numbers, float or double, one after the other. Writes n rows
+// of n_outputs scores, and returns how many events had a NaN or an infinity.
+template <class Real>
+std::size_t score(const Real* rows, std::size_t n, Number* out, Number fill = quiet_nan) {{
+    return runtime::score_rows<numbers::Sizes, numbers::model>(rows, n, fill, out);
+}}
+
+// The same for a table in columns: feature i of all events is at columns[i].
+template <class Real>
+std::size_t score_columns(const Real* const* columns, std::size_t n, Number* out,
+                          Number fill = quiet_nan) {{
+    return runtime::score_columns<numbers::Sizes, numbers::model>(columns, n, fill, out);
+}}
+
+// One event of n_features numbers.
+template <class Real>
+Score score(const Real* x, Number fill = quiet_nan) {{
+    Score result{{}};
+    score(x, 1, {pointer}, fill);
+    return result;
+}}
+
+}}  // namespace ISOTONE_ISA
+}}  // namespace {name}
+"""

@@ -1,0 +1,281 @@
+"""CUDA: one self-contained header with a function for host and device, and a kernel over rows.
+
+Every event is one thread. Shapes are constants, so that units live in registers, and comparators
+are written out. In float64 products and sums are the rounded ones that no compiler fuses: the bits
+of the engine. The runtime part is `cpp/scalar.cuh`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from isotone import _engine
+from isotone.elementary import Floats, Reals
+from isotone.export import compiler, source
+from isotone.export.exactness import exact, within
+from isotone.frozen import FrozenNetwork
+from isotone.steps import Blend, Dense, Pointwise, Sort, Step
+
+RUNTIME = Path(_engine.__file__).with_name("scalar.cuh")  # installed beside the extension
+
+_LARGEST_SORT = 1024
+
+
+@dataclass(frozen=True)
+class Cuda:
+    """A directory; `name` is that of the header and its namespace, by default the directory's."""
+
+    name: str | None = None
+
+    def write(self, frozen: FrozenNetwork, path: Path) -> None:
+        name = source.identifier(self.name, path)
+        content = {
+            f"{name}.cuh": to_header(frozen, name),
+            "example.cu": _EXAMPLE.format(name=name),
+        }
+        source.write_files(path, content)
+
+    def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
+        """By the host path, which needs no nvcc."""
+        header = path / f"{source.identifier(self.name, path)}.cuh"
+        return compiler.score(header, X, frozen.n_outputs, frozen.precision)
+
+    def tolerance(self, frozen: FrozenNetwork) -> Floats:
+        """Float32 takes fused multiply-add, which the engine has on most machines."""
+        return exact(frozen) if frozen.precision == "float64" else within(frozen, "float32")
+
+    def largest(self, frozen: FrozenNetwork) -> float:
+        return np.inf
+
+
+def to_header(frozen: FrozenNetwork, name: str) -> str:
+    """The header: runtime, weights, functions and kernel."""
+    code = _Code(frozen)
+    code.add_all(frozen.steps)
+    one = frozen.n_outputs == 1
+    return _HEADER.format(
+        name=name,
+        heading=source.heading(frozen),
+        runtime=RUNTIME.read_text(encoding="utf-8"),
+        facts=source.constants(frozen, "constexpr"),
+        functions="\n\n".join(code.functions),
+        inputs="\n".join(_inputs(frozen)),
+        residual=source.numbers(frozen.residual.T, frozen.precision, " " * 8),
+        steps="\n".join(f"    {line}" for line in code.lines),
+        last=code.units,
+        score="using Score = Number;" if one else _SCORE,
+        pointer="&result" if one else "result.values",
+    )
+
+
+class _Code:
+    """The steps of a network as lines of C++ on arrays u, h0, h1, ..."""
+
+    def __init__(self, frozen: FrozenNetwork) -> None:
+        self.precision = frozen.precision
+        self.units, self.n_units = "u", frozen.n_features
+        self.functions: list[str] = []
+        self.lines: list[str] = []
+        self._sizes: set[int] = set()
+        self._n_arrays = 0
+
+    def add_all(self, steps: tuple[Step, ...]) -> None:
+        for step in steps:
+            match step:
+                case Dense(weight, bias):
+                    self._add_dense(weight, bias)
+                case Sort(group_size):
+                    self._add_sort(group_size)
+                case Pointwise(name, slope):
+                    self._own()
+                    arguments = f"scalar::{name}(), {source.number(slope)}, {self.units}"
+                    self.lines.append(f"scalar::pointwise<{self.n_units}>({arguments});")
+                case Blend(keep, add, inner):
+                    self._add_blend(keep, add, inner)
+
+    def _array(self, n: int) -> str:
+        name = f"h{self._n_arrays}"
+        self._n_arrays += 1
+        self.lines.append(f"Number {name}[{n}];")
+        return name
+
+    def _own(self) -> None:
+        """Make the units a copy if they are the inputs, which the residual needs again."""
+        if self.units == "u":
+            self.units = self._array(self.n_units)
+            self.lines.append(f"scalar::copy<{self.n_units}>(u, {self.units});")
+
+    def _add_dense(self, weight: Reals, bias: Reals) -> None:
+        n_out, n_in = weight.shape
+        out = self._array(n_out)
+        self.functions.append(
+            _DENSE.format(
+                name=f"dense_{out}",
+                shape=f"{n_in}, {n_out}",
+                weight=source.numbers(weight.T, self.precision, " " * 8),
+                bias=source.numbers(bias, self.precision, " " * 8),
+            )
+        )
+        self.lines.append(f"dense_{out}({self.units}, {out});")
+        self.units, self.n_units = out, n_out
+
+    def _add_sort(self, size: int) -> None:
+        if size > _LARGEST_SORT:
+            raise ValueError(
+                f"a step sorts groups of {size}; written out for CUDA they may have at most "
+                f"{_LARGEST_SORT}: train with a smaller `group_size`, or export to cpp"
+            )
+        self._own()
+        if size not in self._sizes:
+            self._sizes.add(size)
+            self.functions.append(_sort_function(size))
+        self.lines += [
+            f"ISOTONE_UNROLL({self.n_units // size})",
+            f"for (int i = 0; i < {self.n_units}; i += {size}) sort_{size}({self.units} + i);",
+        ]
+
+    def _add_blend(self, keep: float, add: float, inner: tuple[Step, ...]) -> None:
+        self._own()
+        saved, n = self._array(self.n_units), self.n_units
+        self.lines.append(f"scalar::copy<{n}>({self.units}, {saved});")
+        self.add_all(inner)
+        factors = ", ".join(source.number(factor, self.precision) for factor in (keep, add))
+        self.lines.append(f"scalar::merge<{n}>({factors}, {saved}, {self.units});")
+
+
+def _sort_function(size: int) -> str:
+    exchanges = [
+        f"    scalar::exchange(h[{i}], h[{j}]);" for i, j in _engine.comparators(size)
+    ] or ["    (void)h;"]
+    return "\n".join([f"ISOTONE_BOTH void sort_{size}(Number* h) {{", *exchanges, "}"])
+
+
+def _inputs(frozen: FrozenNetwork) -> list[str]:
+    scaling = frozen.scaling
+    limits = f"{source.number(frozen.clip)}, {source.number(frozen.grid or 0.0)}"
+    lines = []
+    for i in range(frozen.n_features):
+        columns = (scaling.offset, scaling.floor, scaling.center, scaling.factor)
+        row = ", ".join(source.number(column[i]) for column in columns)
+        log = "true" if scaling.log[i] else "false"
+        lines.append(f"    u[{i}] = scalar::snap<Number>(x[{i}], {log}, {row}, {limits});")
+    return lines
+
+
+_DENSE = """ISOTONE_BOTH void {name}(const Number* h, Number* out) {{
+    static constexpr Number weight[] = {weight};
+    static constexpr Number bias[] = {bias};
+    scalar::dense<{shape}>(weight, bias, h, out);
+}}"""
+
+_SCORE = "struct Score {\n    Number values[n_outputs];\n};"
+
+_EXAMPLE = """// nvcc -std=c++17 -O3 example.cu -o example && ./example
+#include <cstdio>
+#include "{name}.cuh"
+
+int main() {{
+    constexpr std::size_t n = 1000;
+    double* rows;  // n rows of n_features raw numbers
+    {name}::Number* scores;
+    cudaMallocManaged(&rows, n * {name}::n_features * sizeof(*rows));
+    cudaMallocManaged(&scores, n * {name}::n_outputs * sizeof(*scores));
+    for (std::size_t i = 0; i < n * {name}::n_features; ++i) rows[i] = 0.001 * i;
+    {name}::score_kernel<<<(n + 127) / 128, 128>>>(rows, n, scores);
+    cudaDeviceSynchronize();
+    std::printf("%.17g\\n", static_cast<double>(scores[0]));
+}}
+"""
+
+_HEADER = """// {name}.cuh: a network for host and device, made by isotone. It needs C++17 alone.
+//
+{heading}
+//
+// Events with a NaN or an infinity score `fill`. In double precision scores have the bits of
+// the library: the same rounded operations in the same order, on the host and on the device.
+#pragma once
+
+{runtime}
+namespace {name} {{
+
+{facts}
+
+namespace numbers {{
+
+namespace scalar = isotone::scalar;
+
+{functions}
+
+// Scaled, clamped and rounded features.
+ISOTONE_BOTH void prepare(const double* x, Number* u) {{
+{inputs}
+}}
+
+ISOTONE_BOTH void run(const Number* u, Number* out) {{
+    static constexpr Number residual[] = {residual};
+{steps}
+    scalar::dense<n_features, n_outputs>(residual, {last}, u, out);
+}}
+
+}}  // namespace numbers
+
+{score}
+constexpr Number quiet_nan = std::numeric_limits<Number>::quiet_NaN();
+
+// One event whose features, float or double, are `stride` numbers apart; n_outputs scores go to
+// `out`. Returns whether all features were finite.
+template <class Real>
+ISOTONE_BOTH bool score_strided(const Real* x, std::ptrdiff_t stride, Number* out,
+                                Number fill = quiet_nan) {{
+    double raw[n_features], zero = 0.0;
+    Number u[n_features], scores[n_outputs];
+    ISOTONE_UNROLL(n_features)
+    for (int i = 0; i < n_features; ++i) {{
+        raw[i] = static_cast<double>(x[i * stride]);
+        zero += raw[i] - raw[i];  // NaN unless it is finite
+    }}
+    numbers::prepare(raw, u);
+    numbers::run(u, scores);
+    ISOTONE_UNROLL(n_outputs)
+    for (int j = 0; j < n_outputs; ++j) out[j] = zero == 0.0 ? scores[j] + Number(0) : fill;
+    return zero == 0.0;
+}}
+
+// One event of n_features numbers.
+template <class Real>
+ISOTONE_BOTH Score score(const Real* x, Number fill = quiet_nan) {{
+    Score result{{}};
+    score_strided(x, 1, {pointer}, fill);
+    return result;
+}}
+
+// Many events: n rows of n_features numbers; returns how many had a NaN or an infinity.
+template <class Real>
+ISOTONE_BOTH std::size_t score(const Real* rows, std::size_t n, Number* out,
+                               Number fill = quiet_nan) {{
+    std::size_t n_bad = 0;
+    for (std::size_t e = 0; e < n; ++e)
+        n_bad += !score_strided(rows + e * n_features, 1, out + e * n_outputs, fill);
+    return n_bad;
+}}
+
+#if defined(__CUDACC__)
+// The same with a thread per event, for any number of threads. Feature i of event e is at
+// x[e * event_stride + i * feature_stride]: rows by default, columns of n numbers with 1 and n.
+template <class Real>
+__global__ void score_kernel(const Real* x, std::size_t n, Number* out, Number fill = quiet_nan,
+                             std::ptrdiff_t event_stride = n_features,
+                             std::ptrdiff_t feature_stride = 1) {{
+    const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
+    const std::size_t first = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    for (std::size_t e = first; e < n; e += step)
+        score_strided(x + static_cast<std::ptrdiff_t>(e) * event_stride, feature_stride,
+                      out + e * n_outputs, fill);
+}}
+#endif
+
+}}  // namespace {name}
+"""

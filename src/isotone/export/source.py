@@ -1,0 +1,122 @@
+"""C++ text: numbers, names and what a generated file says about the model it was made from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from isotone.atomic import replacing
+from isotone.elementary import Reals
+from isotone.export.summary import summary
+from isotone.frozen import FrozenNetwork, Precision
+
+WIDTH = 99
+TYPES = {"float64": "double", "float32": "float"}
+
+_RESERVED = """
+alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
+char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
+constinit continue decltype default delete do double dynamic_cast else enum explicit export extern
+false float for friend goto if inline int isotone long main mutable namespace new noexcept not
+not_eq nullptr operator or or_eq private protected public register reinterpret_cast requires
+return short signed sizeof static static_assert static_cast std struct switch template this
+thread_local throw true try typedef typeid typename union unsigned using virtual void volatile
+wchar_t while xor xor_eq
+"""
+
+
+def identifier(name: str | None, path: Path) -> str:
+    """The name of the model in C++: `name`, or else made from the last part of `path`."""
+    made = re.sub(r"[^A-Za-z0-9]+", "_", path.name.split(".")[0]).strip("_")
+    chosen = made if name is None else name
+    valid = re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", chosen) and "__" not in chosen
+    if not valid or chosen in _RESERVED.split():
+        raise ValueError(
+            f"{chosen!r} cannot be the name of a C++ namespace; give another `name`, of letters, "
+            "digits and single underscores, that is no keyword"
+        )
+    return chosen
+
+
+def write_files(path: Path, content: dict[str, str]) -> None:
+    """Write texts into a directory, which is made if its parent is there."""
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{str(path)!r} is a file; this export needs the name of a directory")
+    path.mkdir(exist_ok=True)
+    for name, content_of_file in content.items():
+        with replacing(path / name) as temporary:
+            temporary.write_text(content_of_file, encoding="utf-8")
+
+
+def number(value: float, precision: Precision = "float64") -> str:
+    """A literal that is read as exactly this number."""
+    return float(value).hex() + ("f" if precision == "float32" else "")
+
+
+def numbers(values: Reals, precision: Precision, indent: str) -> str:
+    """Literals in lines, between braces."""
+    return braces((number(value, precision) for value in values.ravel().tolist()), indent)
+
+
+def braces(items: Iterable[str], indent: str) -> str:
+    """Items in lines, between braces."""
+    lines, line = [], indent
+    for item in items:
+        if line != indent and len(line) + len(item) + 2 > WIDTH:
+            lines.append(line.rstrip())
+            line = indent
+        line += f"{item}, "
+    return "\n".join(["{", *lines, line.rstrip(), indent[:-4] + "}"])
+
+
+def text(value: str) -> str:
+    """A string literal, plain ASCII whatever is in it."""
+    escaped = re.sub(r'(["\\?])', r"\\\1", value)  # the question marks of trigraphs too
+    plain = "".join(chr(b) if 32 <= b < 127 else f"\\{b:03o}" for b in escaped.encode("utf-8"))
+    return f'"{plain}"'
+
+
+def lines_of_text(value: str, indent: str) -> str:
+    """A long string literal in lines; C++ joins them."""
+    size = WIDTH - 30
+    parts = [value[start : start + size] for start in range(0, len(value), size)]
+    return "\n".join(indent + text(part) for part in parts)
+
+
+def heading(frozen: FrozenNetwork) -> str:
+    """Comment lines: the model and its certificate, made now."""
+    content = summary(frozen)
+    certificate = content["certificate"]
+    verdict = "holds" if certificate["holds"] else "does not hold"
+    entries = {
+        "isotone": content["isotone"],
+        "fingerprint": content["fingerprint"],
+        "features": ", ".join(text(name) for name in frozen.features),
+        "outputs": f"{frozen.n_outputs}, {frozen.outputs}, {frozen.precision}",
+        "directions": json.dumps(content["monotonic_cst"]),
+        "certificate": f"{verdict}; guarantee: {certificate['guarantee']}",
+        "constants": json.dumps(certificate["constants"]),
+        "rounding": json.dumps(certificate["rounding_errors"]),
+    }
+    return "\n".join(f"//   {name:12} {value}" for name, value in entries.items())
+
+
+def constants(frozen: FrozenNetwork, keyword: str) -> str:
+    """Constants that programs can ask for."""
+    content = summary(frozen)
+    names = ", ".join(text(name) for name in frozen.features)
+    certificate = json.dumps(content["certificate"])
+    holds = "true" if content["certificate"]["holds"] else "false"
+    return "\n".join(
+        [
+            f"using Number = {TYPES[frozen.precision]};  // of a score",
+            f"{keyword} int n_features = {frozen.n_features}, n_outputs = {frozen.n_outputs};",
+            f"{keyword} const char* feature_names[] = {{{names}}};",
+            f"{keyword} char fingerprint[] = {text(content['fingerprint'])};",
+            f"{keyword} bool certificate_holds = {holds};",
+            f"{keyword} char certificate[] =  // JSON",
+            f"{lines_of_text(certificate, ' ' * 4)};",
+        ]
+    )
