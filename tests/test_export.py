@@ -253,7 +253,7 @@ class TestJson:
             ({"fingerprint": "0" * 64}, "states 000000000000…: it was altered"),
             ({"steps": [{"kind": "magic"}]}, "kind 'magic' is unknown"),
             ({"residual": "x"}, "could not convert"),
-            ({"clip": -1.0}, "must be positive"),
+            ({"clip": -1.0}, "must be between"),
         ],
     )
     def test_what_is_no_export_is_refused(
