@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def check(directory: Path) -> list[Check]:
 
 def _resolution() -> list[Check]:
     widths = [1e3 * resolution(pt) for pt in (0.3, 0.6, 1.0, 2.0, 3.0)]
-    falls = all(a > b for a, b in zip(widths, widths[1:], strict=False))
+    falls = all(a > b for a, b in pairwise(widths))
     name = "prompt IP resolution at 0.3, 0.6, 1, 2, 3 GeV, in µm"
     return [Check(name, "falls; 20 to 24 at 1 GeV", tuple(widths), falls and 20 < widths[2] < 24)]
 
@@ -151,7 +152,12 @@ def _momentum(collisions: Any, background: Any, beauty: Any) -> list[Check]:
     soft = float(np.median(pt[kind == 1])), float(np.median(beauty["sum_pt"]))
     tail = float(np.quantile(pt[kind == 2], 0.99)), float(np.quantile(beauty["sum_pt"], 0.99))
     return [
-        Check("share with Σp_T > 20", "background > beauty", tuple(share.tolist()), share[0] > share[1]),
+        Check(
+            "share with Σp_T > 20",
+            "background > beauty",
+            tuple(share.tolist()),
+            share[0] > share[1],
+        ),
         Check("median ln min χ²_IP of material, beauty", "far out", far, far[0] > far[1] + 1),
         Check("median Σp_T of material, beauty", "soft", soft, soft[0] < soft[1]),
         Check("99 % of Σp_T of ghosts, beauty", "beyond beauty's", tail, tail[0] > tail[1]),

@@ -64,7 +64,10 @@ class Record:
         counts = ak.num(particles.id).to_numpy().astype(np.int64)
         first = np.repeat(np.cumsum(counts) - counts, counts)
         flat = ak.flatten(particles)
-        column = lambda values: ak.to_numpy(ak.fill_none(values, 0.0))  # noqa: E731
+
+        def column(values: Any) -> Any:
+            return ak.to_numpy(ak.fill_none(values, 0.0))
+
         return cls(
             counts,
             column(flat.id).astype(np.int64),

@@ -13,7 +13,7 @@ import numpy as np
 from trigger.channels import Channel
 from trigger.generators import pythia, seed_of
 from trigger.hadrons import Library
-from trigger.parameters import LIGHT, Floats, Ints, Parameters
+from trigger.parameters import LIGHT, Floats, Ints
 from trigger.particles import (
     BEAUTY,
     CHARGED,
@@ -29,9 +29,14 @@ _TOGETHER = 50  # hadrons in one event of the generator
 
 
 def decayer(channel: Channel, stretch: float, seed: int) -> Any:
-    """A generator of one decay, in which heavy hadrons live `stretch` times longer."""
+    """A generator of one decay, in which the head of it lives `stretch` times longer.
+
+    What it decays to lives as in nature, so that a decay at a given proper time is the same.
+    """
     lines = ["ProcessLevel:all = off", "ParticleDecays:mixB = off", *channel.settings()]
-    lines += [f"{pdg}:tau0 = {stretch * lifetime(pdg)!r}" for pdg in _lifetimes(channel)]
+    for pdg in _heavy(channel):
+        factor = stretch if pdg == channel.head else 1.0
+        lines.append(f"{pdg}:tau0 = {factor * lifetime(pdg)!r}")
     return pythia(lines, seed)
 
 
@@ -39,14 +44,13 @@ def lifetime(pdg: int) -> float:
     """c tau in mm of the Particle Data Group: Pythia's of the Ξc⁰ is stale."""
     from particle import Particle
 
-    return float(Particle.from_pdgid(pdg).ctau)
+    return float(Particle.from_pdgid(pdg).ctau or 0.0)
 
 
 def decay(
     channel: Channel,
     library: Library,
     n: int,
-    parameters: Parameters,
     stretch: float,
     rng: np.random.Generator,
 ) -> tuple[Batch, Ints]:
@@ -72,7 +76,7 @@ def decay(
     return Batch(_particles(found, channel), hadrons, tracks), rows
 
 
-def _lifetimes(channel: Channel) -> list[int]:
+def _heavy(channel: Channel) -> list[int]:
     """The heavy hadrons of a channel."""
     words = " ".join(channel.decays).replace("[22]", "").replace("=", "").split()
     return sorted({abs(int(word)) for word in words} & {*BEAUTY, *CHARM})

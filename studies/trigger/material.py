@@ -84,10 +84,10 @@ def secondaries(hadrons: Particles, points: Floats, cascade: Any) -> Particles:
                 if q.pz() > 0.9 and abs(q.id()) in CHARGED and q.isFinal():
                     found.append((row, q.id(), q.px(), q.py(), q.pz()))
     values = np.array(found).reshape(-1, 5)
-    row, momentum = values[:, 0].astype(np.int64), values[:, 2:]
+    start, momentum = values[:, 0].astype(np.int64), values[:, 2:]
     eta = pseudorapidity(momentum)
     kept = (np.linalg.norm(momentum, axis=1) > 1.0) & (eta > 1.8) & (eta < 5.2)
     return Particles(
-        *(hadrons.collision[row], values[:, 1].astype(np.int64), momentum, points[row]),
-        *(np.full(len(row), int(Source.MATERIAL)), np.full(len(row), -1)),
+        *(hadrons.collision[start], values[:, 1].astype(np.int64), momentum, points[start]),
+        *(np.full(len(start), int(Source.MATERIAL)), np.full(len(start), -1)),
     )[kept]

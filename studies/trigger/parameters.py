@@ -90,7 +90,7 @@ class Parameters:
 
     def changed(self, settings: list[str]) -> Parameters:
         """These parameters with some set anew, each as `name=number`."""
-        kinds = {field.name: type(field.default) for field in fields(self)}
+        kinds: dict[str, Any] = {field.name: type(field.default) for field in fields(self)}
         values: dict[str, Any] = {}
         for setting in settings:
             name, _, text = setting.partition("=")
@@ -126,8 +126,8 @@ class Size:
 
 
 SIZES = {
-    "tiny": Size(300, 2, 60, 400, shard=150, channels=2, process="nonDiffractive"),
-    "small": Size(60_000, 3, 700, 15_000),
+    "tiny": Size(300, 2, 60, 250, shard=150, channels=2, process="nonDiffractive"),
+    "small": Size(60_000, 4, 600, 40_000),
     "full": Size(300_000, 6, 7_000, 60_000),
 }
 

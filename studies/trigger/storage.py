@@ -45,8 +45,8 @@ def provenance(path: Path) -> dict[str, Any]:
 
 def load_library(beauty: pa.Table, charm: pa.Table, tracks: pa.Table) -> Library:
     hadrons = pa.concat_tables([beauty, charm])
-    columns = (hadrons[name].to_numpy() for name in ("pdg", "pt", "eta"))
-    return Library(*columns, tracks["tracks"].to_numpy())
+    pdg, pt, eta = (hadrons[name].to_numpy() for name in ("pdg", "pt", "eta"))
+    return Library(pdg, pt, eta, tracks["tracks"].to_numpy())
 
 
 def _write_parquet(path: Path, table: pa.Table, provenance: dict[str, Any] | None) -> None:

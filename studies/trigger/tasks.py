@@ -130,7 +130,7 @@ def run_signal(
 ) -> dict[str, pa.Table]:
     """Candidates of the decays of one channel, after the truth cut, and all their hadrons."""
     channel, n = channels(plan.size.channels)[task.channel], task.stop - task.start
-    batch, rows = decay(channel, library, n, plan.parameters, STRETCH[task.kind], rng)
+    batch, rows = decay(channel, library, n, STRETCH[task.kind], rng)
     table = respond(batch, plan.parameters, rng, None)
     first = task.channel * plan.size.decays + task.start
     local = table["collision"].to_numpy()

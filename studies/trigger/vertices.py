@@ -72,7 +72,8 @@ def fit(one: Tracks, two: Tracks, z: Floats) -> tuple[Floats, Floats, Floats]:
     Least squares on the residuals x_i + t_xi (z - z_i) - x, and the same in y, whose weights are
     taken at the last z; three iterations.
     """
-    point, covariance = np.zeros((len(z), 3)), np.zeros((len(z), 3, 3))
+    point: Floats = np.zeros((len(z), 3))
+    covariance: Floats = np.zeros((len(z), 3, 3))
     for _ in range(3):
         matrix, vector = np.zeros((len(z), 3, 3)), np.zeros((len(z), 3))
         for track in (one, two):
@@ -83,7 +84,7 @@ def fit(one: Tracks, two: Tracks, z: Floats) -> tuple[Floats, Floats, Floats]:
             start = track.at(np.zeros(len(z)))
             matrix += weight[:, None, None] * (jacobian.transpose(0, 2, 1) @ jacobian)
             vector += weight[:, None] * (jacobian.transpose(0, 2, 1) @ start[:, :, None])[..., 0]
-        covariance = np.linalg.inv(matrix)
+        covariance = np.linalg.inv(matrix).astype(float)
         point = (covariance @ vector[:, :, None])[..., 0]
         z = point[:, 2]
     chi2 = np.zeros(len(z))
