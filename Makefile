@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training prove-bits study-init clean
+.PHONY: help venv demo test lint format bench-sort bench-training prove-bits study-init trigger clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -15,6 +15,7 @@ help:
 	@echo "make bench-training  the fused trainer against plain torch loops"
 	@echo "make prove-bits      100 million comparisons of computed scores"
 	@echo "make study-init      convergence of the initializations at depths 3, 6 and 12"
+	@echo "make trigger         the trigger study: sample, training, figures; QUICK=1: from the small sample"
 	@echo "make clean           remove what make made"
 
 venv: .venv/installed
@@ -54,6 +55,16 @@ prove-bits: venv
 
 study-init: venv
 	$(BIN)/python bench/initialization.py
+
+# Two processes make the sample, and an interrupted one goes on where it stopped.
+TRIGGER := results/trigger
+trigger: venv
+ifdef QUICK
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.study --quick --out $(TRIGGER)/quick
+else
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.sample --size full --out $(TRIGGER)/sample
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.study --sample $(TRIGGER)/sample --out $(TRIGGER)
+endif
 
 clean:
 	rm -rf .venv build results .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -14,16 +14,16 @@ import pytest
 from distributed import Client
 from particle import Particle
 
-from trigger import generators, parameters, sample
-from trigger.candidates import BACKGROUND, FEATURES, MIXED
-from trigger.channels import BEAUTY_CHANNELS, CHARM_CHANNELS, channels
-from trigger.checks import check, kinds
-from trigger.decays import decayer, lifetime
-from trigger.hadrons import Library
-from trigger.parameters import LIGHT, SIZES, Parameters, Plan
-from trigger.particles import Source
-from trigger.storage import load_library, provenance, read, write
-from trigger.tasks import Task, collision_tasks, library_tasks, run, signal_tasks
+from studies.trigger import generators, parameters, sample
+from studies.trigger.candidates import BACKGROUND, FEATURES, MIXED
+from studies.trigger.channels import BEAUTY_CHANNELS, CHARM_CHANNELS, channels
+from studies.trigger.checks import check, kinds
+from studies.trigger.decays import decayer, lifetime
+from studies.trigger.hadrons import Library
+from studies.trigger.parameters import LIGHT, SIZES, Parameters, Plan
+from studies.trigger.particles import Source
+from studies.trigger.storage import load_library, provenance, read, write
+from studies.trigger.tasks import Task, collision_tasks, library_tasks, run, signal_tasks
 
 PLAN = Plan(Parameters(), SIZES["tiny"])
 COMMITTED = Path(__file__).parents[1] / "studies" / "trigger" / "small"

@@ -1,6 +1,6 @@
 """Checks: the numbers that a sample must show, whatever the model will be.
 
-    python -m trigger.checks DIRECTORY
+    python -m studies.trigger.checks DIRECTORY
 
 The demands are about shapes; they hold for any seed of a large enough sample.
 """
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from trigger.candidates import BACKGROUND, BEAUTY, CHARM
-from trigger.channels import channels
-from trigger.detector import reconstruct
-from trigger.parameters import Floats, Ints, Parameters
-from trigger.particles import Particles, Source
-from trigger.storage import provenance, read
+from studies.trigger.candidates import BACKGROUND, BEAUTY, CHARM
+from studies.trigger.channels import channels
+from studies.trigger.detector import reconstruct
+from studies.trigger.parameters import Floats, Ints, Parameters
+from studies.trigger.particles import Particles, Source
+from studies.trigger.storage import provenance, read
 
 #: what a candidate of a collision is, in this order of precedence
 KINDS = ("prompt", "material", "ghost", "strange", "one heavy track", "true heavy")
@@ -102,8 +102,8 @@ def _resolution() -> list[Check]:
 
 def _lifetimes(directory: Path) -> list[Check]:
     """Mean proper time before the truth cut over the lifetime, and its error."""
-    from trigger.decays import lifetime
-    from trigger.parameters import LIGHT
+    from studies.trigger.decays import lifetime
+    from studies.trigger.parameters import LIGHT
 
     hadrons = read(directory / "signal-hadrons.parquet")
     heads = {channel.code: channel.head for channel in channels()}

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from trigger.generators import pythia
-from trigger.parameters import LIGHT, Bools, Floats, Ints, Parameters
-from trigger.particles import (
+from studies.trigger.generators import pythia
+from studies.trigger.parameters import LIGHT, Bools, Floats, Ints, Parameters
+from studies.trigger.particles import (
     BEAUTY,
     CHARGED,
     CHARM,

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from trigger.channels import Channel
-from trigger.generators import pythia, seed_of
-from trigger.hadrons import Library
-from trigger.parameters import LIGHT, Floats, Ints
-from trigger.particles import (
+from studies.trigger.channels import Channel
+from studies.trigger.generators import pythia, seed_of
+from studies.trigger.hadrons import Library
+from studies.trigger.parameters import LIGHT, Floats, Ints
+from studies.trigger.particles import (
     BEAUTY,
     CHARGED,
     CHARM,

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from trigger.detector import crossings
-from trigger.parameters import PLANES, Floats, Ints, Parameters
-from trigger.particles import CHARGED, HADRONS, Particles, Source, pseudorapidity
+from studies.trigger.detector import crossings
+from studies.trigger.parameters import PLANES, Floats, Ints, Parameters
+from studies.trigger.particles import CHARGED, HADRONS, Particles, Source, pseudorapidity
 
 _SILICON = (14, 28)
 

@@ -1,6 +1,6 @@
 """The sample: collisions, signal and long-lived signal, made in shards.
 
-    python -m trigger.sample --size small --out results/trigger/sample
+    python -m studies.trigger.sample --size small --out results/trigger/sample
 
 A sample that was interrupted goes on where it stopped: run the same command again. What it holds
 depends on size, parameters and seed, not on the number of processes.
@@ -18,10 +18,10 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from trigger.hadrons import Library
-from trigger.parameters import SIZES, Parameters, Plan
-from trigger.storage import load_library, read, write
-from trigger.tasks import STRETCH, Task, collision_tasks, library_tasks, run, signal_tasks
+from studies.trigger.hadrons import Library
+from studies.trigger.parameters import SIZES, Parameters, Plan
+from studies.trigger.storage import load_library, read, write
+from studies.trigger.tasks import STRETCH, Task, collision_tasks, library_tasks, run, signal_tasks
 
 #: the tables of a sample
 TABLES = ("collisions", *STRETCH, *(f"{name}-hadrons" for name in STRETCH))
@@ -106,7 +106,7 @@ def _pooled(n: int, plan: Plan, tasks: list[Task], library: Library | None) -> I
 
 
 def on_dask(client: Any) -> Runner:
-    """Run tasks on a Dask cluster whose workers can import `trigger`."""
+    """Run tasks on a Dask cluster whose workers can import `studies.trigger`."""
 
     def there(plan: Plan, tasks: list[Task], library: Library | None) -> Results:
         from distributed import as_completed
@@ -154,7 +154,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="trigger.sample", description="Make a sample.")
+    parser = argparse.ArgumentParser(prog="studies.trigger.sample", description="Make a sample.")
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--out", type=Path, default=Path("results/trigger/sample"))
     parser.add_argument("--seed", type=int, default=1)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from trigger.hadrons import Library
+from studies.trigger.hadrons import Library
 
 #: key of the provenance in a file
 KEY = "isotone.trigger"
@@ -39,7 +39,9 @@ def provenance(path: Path) -> dict[str, Any]:
     """Parameters, size, seed and generator of a Parquet file of a sample."""
     metadata = pq.read_schema(path).metadata or {}
     if KEY.encode() not in metadata:
-        raise ValueError(f"{str(path)!r} is no file of a sample; make one with trigger.sample")
+        raise ValueError(
+            f"{str(path)!r} is no file of a sample; make one with studies.trigger.sample"
+        )
     return dict(json.loads(metadata[KEY.encode()]))
 
 

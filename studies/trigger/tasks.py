@@ -10,18 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trigger.candidates import build
-from trigger.channels import channels
-from trigger.collisions import collide, collider
-from trigger.decays import decay
-from trigger.detector import reconstruct
-from trigger.generators import cascade, seed_of
-from trigger.ghosts import make_ghosts
-from trigger.hadrons import Library, make_hadrons, make_multiplicities
-from trigger.material import interact
-from trigger.parameters import Ints, Parameters, Plan
-from trigger.particles import Batch
-from trigger.vertices import primary
+from studies.trigger.candidates import build
+from studies.trigger.channels import channels
+from studies.trigger.collisions import collide, collider
+from studies.trigger.decays import decay
+from studies.trigger.detector import reconstruct
+from studies.trigger.generators import cascade, seed_of
+from studies.trigger.ghosts import make_ghosts
+from studies.trigger.hadrons import Library, make_hadrons, make_multiplicities
+from studies.trigger.material import interact
+from studies.trigger.parameters import Ints, Parameters, Plan
+from studies.trigger.particles import Batch
+from studies.trigger.vertices import primary
 
 #: samples of signal, and how much longer than in nature their hadrons live
 STRETCH = {"signal": 1.0, "longlived": 4.0}
