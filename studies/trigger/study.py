@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from studies.trigger import figures
 from studies.trigger.efficiency import Efficiency, by_channel, by_proper_time, passing
@@ -149,6 +150,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="short training")
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(1)  # more only wait for each other in networks this small
     run(options.sample, options.out, QUICK if options.quick else Effort(), options.seed)
     print(f"figures and numbers: {options.out}")
 

@@ -120,8 +120,8 @@ class Tables:
     def training(self, seed: int = 0) -> tuple[Floats, Ints, Ints]:
         """Features, labels 0 and 1, and collisions of the rows to learn from.
 
-        Background and, in total at most as many, candidates of signal, the same number in every
-        channel. True heavy flavor of collisions is left out.
+        Background and, in total at most as many, candidates of signal: the same number in every
+        channel, or all of a channel that has fewer. True heavy flavor of collisions is left out.
         """
         collisions = self.collisions.training
         background = collisions[collisions.label == BACKGROUND]
@@ -134,8 +134,7 @@ class Tables:
 
     @staticmethod
     def _even(signal: Candidates, n: int, seed: int) -> Candidates:
-        codes, counts = np.unique(signal.channel, return_counts=True)
-        each = min(int(counts.min()), n // len(codes))
+        codes = np.unique(signal.channel)
         rng = np.random.default_rng(seed)
-        rows = [rng.choice(np.flatnonzero(signal.channel == code), each, False) for code in codes]
-        return signal[np.sort(np.concatenate(rows))]
+        rows = [rng.permutation(np.flatnonzero(signal.channel == code)) for code in codes]
+        return signal[np.sort(np.concatenate([some[: n // len(codes)] for some in rows]))]
