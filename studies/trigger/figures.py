@@ -41,6 +41,10 @@ def heat_maps(models: Mapping[str, tuple[Model, float]], X: Floats, y: Ints) -> 
         image = _heat_map(panel, model, threshold, axes)
         _outline(panel, X, y, axes)
         panel.set(title=title, xlabel=r"$\ln\,\min\chi^2_{\mathrm{IP}}$")
+    panels[0].plot([], [], color="0.25", linestyle="dashed", label="90 % of signal")
+    panels[0].plot([], [], color="0.25", linestyle="dotted", label="90 % of background")
+    panels[0].plot([], [], color="black", linewidth=2.0, label="working point")
+    panels[0].legend(loc="upper right", fontsize=7)
     panels[0].set_ylabel(r"$\sum p_{\mathrm{T}}$ [GeV]")
     figure.colorbar(image, ax=panels, label="rank of the response", shrink=0.9)
     return figure
