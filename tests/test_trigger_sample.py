@@ -146,6 +146,9 @@ def test_processes_and_dask_make_the_same_shards(directory: Path, library: Libra
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with Client(processes=False, **options) as client:
         made = dict(sample.on_dask(client)(PLAN, tasks, library))
+        (shards(directory) / "tracks-00000.parquet").unlink()
+        address = ["--scheduler", client.scheduler.address]
+        sample.main(["--size", "tiny", "--out", str(directory), *address])
     pooled = dict(sample.in_processes(2)(PLAN, tasks, library))
     for task in tasks:
         for name in task.outputs:
@@ -180,6 +183,9 @@ def test_root_holds_the_same_numbers(directory: Path, tmp_path: Path) -> None:
         for name in table.column_names:
             np.testing.assert_array_equal(file["candidates"][name].array(), table[name])
         assert "pythia8mc" in str(file["provenance"])
+    write(tmp_path / "signal-hadrons.root", read(directory / "signal-hadrons.parquet"))
+    with uproot.open(tmp_path / "signal-hadrons.root") as file:
+        assert file["hadrons"].num_entries == 4 * PLAN.size.decays
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:

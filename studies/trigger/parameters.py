@@ -151,6 +151,7 @@ class Plan:
 
 
 def generator_version() -> str:
+    """The version of Pythia that is installed."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -3,7 +3,8 @@
     python -m studies.trigger.sample --size small --out results/trigger/sample
 
 A sample that was interrupted goes on where it stopped: run the same command again. What it holds
-depends on size, parameters and seed, not on the number of processes.
+depends on size, parameters and seed, not on the number of processes. Whoever changes the code of
+the model takes a new directory, because finished shards are kept.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def on_dask(client: Any) -> Runner:
     def there(plan: Plan, tasks: list[Task], library: Library | None) -> Results:
         from distributed import as_completed
 
-        shared = client.scatter(library, broadcast=True, hash=False)
+        shared = library and client.scatter(library, broadcast=True, hash=False)
         futures = {
             client.submit(run, plan, task, shared, retries=3, pure=False): task for task in tasks
         }

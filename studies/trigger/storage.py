@@ -62,13 +62,14 @@ def _write_parquet(path: Path, table: pa.Table, provenance: dict[str, Any] | Non
 
 
 def _write_root(path: Path, table: pa.Table, provenance: dict[str, Any] | None) -> None:
-    """A tree called like the file, and the provenance as a string beside it."""
+    """A tree of candidates, or of hadrons, and the provenance as a string beside it."""
     try:
         import uproot
     except ImportError as error:
         raise ImportError("a ROOT file needs uproot; run: pip install 'isotone[root]'") from error
     columns = {name: np.asarray(table[name]) for name in table.column_names}
+    tree = "hadrons" if "-hadrons" in path.name else "candidates"
     with uproot.recreate(str(path)) as file:
-        file.mktree("candidates", {name: values.dtype for name, values in columns.items()})
-        file["candidates"].extend(columns)
+        file.mktree(tree, {name: values.dtype for name, values in columns.items()})
+        file[tree].extend(columns)
         file["provenance"] = json.dumps(provenance, sort_keys=True)
