@@ -15,9 +15,9 @@ from distributed import Client
 from particle import Particle
 
 from studies.trigger import generators, parameters, sample
-from studies.trigger.candidates import BACKGROUND, FEATURES, MIXED
+from studies.trigger.candidates import BACKGROUND, FEATURES, MIXED, kinds
 from studies.trigger.channels import BEAUTY_CHANNELS, CHARM_CHANNELS, channels
-from studies.trigger.checks import check, kinds
+from studies.trigger.checks import check
 from studies.trigger.decays import decayer, lifetime
 from studies.trigger.hadrons import Library
 from studies.trigger.parameters import LIGHT, SIZES, Parameters, Plan

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from studies.trigger import study
+from studies.trigger.candidates import KINDS
+from studies.trigger.dependence import thin
 from studies.trigger.efficiency import by_channel, by_proper_time, passing
 from studies.trigger.models import Effort, train_free, train_lipschitz, train_trees
 from studies.trigger.tables import FOUR, TWO, Candidates, Hadrons, Tables, is_validation
@@ -71,7 +73,7 @@ def test_collisions_for_validation_are_counted() -> None:
 def test_a_hadron_passes_once_if_any_candidate_does() -> None:
     event = np.array([0, 0, 2])
     zeros = np.zeros(3, np.int64)
-    candidates = Candidates(np.zeros((3, 4)), event, zeros, zeros, zeros, np.ones(3))
+    candidates = Candidates(np.zeros((3, 4)), event, zeros, zeros, zeros, np.ones(3), zeros)
     channel = np.array([11, 11, 22, 22]) * 1_000_000
     hadrons = Hadrons(
         np.arange(4),
@@ -130,3 +132,14 @@ def test_a_quick_study_draws_all_figures(
     )
     assert len(stored["2 inputs"][study.FREE]["channels"]) == 41
     assert capsys.readouterr().out.count("kHz") == 8
+
+
+def test_thinning_takes_ghosts_and_material_alone(tables: Tables) -> None:
+    ghost, material = KINDS.index("ghost"), KINDS.index("material")
+    before = np.bincount(tables.collisions.kind, minlength=6)
+    none = np.bincount(thin(tables, 0.0, 1.0).collisions.kind, minlength=6)
+    half = np.bincount(thin(tables, 1.0, 0.5).collisions.kind, minlength=6)
+    assert none[ghost] == 0
+    assert np.delete(none, ghost).tolist() == np.delete(before, ghost).tolist()
+    assert half[material] == pytest.approx(before[material] / 2, rel=0.1)
+    assert np.delete(half, material).tolist() == np.delete(before, material).tolist()

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from studies.trigger.detector import Tracks
-from studies.trigger.parameters import Floats, Ints, Parameters
+from studies.trigger.parameters import Bools, Floats, Ints, Parameters
 from studies.trigger.particles import Hadrons, Source, pseudorapidity
 from studies.trigger.vertices import Primary, closest_approach, fit, impact
 
@@ -15,6 +15,10 @@ FEATURES = ("ln_fd_chi2", "sum_pt", "vertex_chi2", "ln_min_ip_chi2")
 _PION = 0.13957
 #: labels
 BACKGROUND, CHARM, BEAUTY, MIXED = 0, 1, 2, -1
+
+
+#: what a candidate of collisions is
+KINDS = ("prompt", "material", "ghost", "strange", "one heavy track", "true heavy")
 
 
 def build(tracks: Tracks, vertex: Primary, hadrons: Hadrons, parameters: Parameters) -> pa.Table:
@@ -93,6 +97,23 @@ def labels(first: Tracks, second: Tracks) -> tuple[Ints, Ints]:
     flavor = np.where(first.source == Source.BEAUTY, BEAUTY, CHARM)
     label = np.select([same, both], [flavor, MIXED], BACKGROUND)
     return label.astype(np.int64), np.where(same, first.heavy, -1)
+
+
+def kinds(table: pa.Table) -> Ints:
+    """The index in `KINDS` of every candidate of collisions."""
+    one, two = table["source_1"].to_numpy(), table["source_2"].to_numpy()
+
+    def has(*sources: Source) -> Bools:
+        return np.isin(one, sources) | np.isin(two, sources)
+
+    conditions = [
+        table["label"].to_numpy() > 0,
+        has(Source.GHOST),
+        has(Source.MATERIAL),
+        has(Source.CHARM, Source.BEAUTY),
+        has(Source.STRANGE),
+    ]
+    return np.asarray(np.select(conditions, [5, 2, 1, 4, 3], 0))
 
 
 def corrected_mass(one: Floats, two: Floats, flight: Floats) -> Floats:

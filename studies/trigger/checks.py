@@ -16,15 +16,12 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from studies.trigger.candidates import BACKGROUND, BEAUTY, CHARM
+from studies.trigger.candidates import BACKGROUND, BEAUTY, CHARM, KINDS, kinds
 from studies.trigger.channels import channels
 from studies.trigger.detector import reconstruct
-from studies.trigger.parameters import Floats, Ints, Parameters
-from studies.trigger.particles import Particles, Source
+from studies.trigger.parameters import Floats, Parameters
+from studies.trigger.particles import Particles
 from studies.trigger.storage import provenance, read
-
-#: what a candidate of a collision is, in this order of precedence
-KINDS = ("prompt", "material", "ghost", "strange", "one heavy track", "true heavy")
 
 
 @dataclass(frozen=True)
@@ -39,23 +36,6 @@ class Check:
     def __str__(self) -> str:
         numbers = " / ".join(f"{value:.4g}" for value in self.values)
         return f"{'ok  ' if self.passed else 'FAIL'} {self.name} [{self.demand}]: {numbers}"
-
-
-def kinds(table: Any) -> Ints:
-    """The index in `KINDS` of every candidate of collisions."""
-    one, two = table["source_1"].to_numpy(), table["source_2"].to_numpy()
-
-    def has(*sources: Source) -> Any:
-        return np.isin(one, sources) | np.isin(two, sources)
-
-    conditions = [
-        table["label"].to_numpy() > 0,
-        has(Source.GHOST),
-        has(Source.MATERIAL),
-        has(Source.CHARM, Source.BEAUTY),
-        has(Source.STRANGE),
-    ]
-    return np.asarray(np.select(conditions, [5, 2, 1, 4, 3], 0))
 
 
 def resolution(pt: float, n: int = 4000, parameters: Parameters | None = None) -> float:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -63,8 +64,13 @@ class Verdict:
 
 
 def late_to_plateau(curve: Efficiency) -> float:
-    """Efficiency of beauty in the last bin, 15 to 25 ps, over that at 2 to 4 ps."""
-    return float(curve.value[-1] / curve.value[3:5].mean())
+    """Efficiency of beauty in the last bin, 15 to 25 ps, over that at 2 to 4 ps.
+
+    Not a number if nothing passes: short trees have so many equal scores that the largest one
+    alone can exceed the rate.
+    """
+    plateau = float(curve.value[3:5].mean())
+    return float(curve.value[-1]) / plateau if plateau > 0 else math.nan
 
 
 def judge(model: Model, tables: Tables) -> Verdict:

@@ -6,14 +6,14 @@ other passes or decays stays on the same side.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from studies.trigger.candidates import BACKGROUND, FEATURES
+from studies.trigger.candidates import BACKGROUND, FEATURES, kinds
 from studies.trigger.parameters import Bools, Floats, Ints
 from studies.trigger.storage import provenance, read
 
@@ -38,19 +38,20 @@ class Candidates:
     channel: Ints
     label: Ints
     proper_time: Floats
+    kind: Ints
 
     @classmethod
     def of(cls, table: pa.Table) -> Candidates:
         X = np.stack([table[name].to_numpy() for name in FEATURES], axis=1).astype(float)
         names = "event", "collision", "channel", "label", "proper_time"
-        return cls(X, *(table[name].to_numpy() for name in names))
+        columns = [table[name].to_numpy() for name in names]
+        return cls(*(X, *columns, kinds(table)))
 
     def __len__(self) -> int:
         return len(self.X)
 
     def __getitem__(self, rows: Bools | Ints) -> Candidates:
-        names = "X", "event", "collision", "channel", "label", "proper_time"
-        return Candidates(*(getattr(self, name)[rows] for name in names))
+        return Candidates(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @property
     def validation(self) -> Candidates:
