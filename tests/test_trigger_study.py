@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,12 @@ import pytest
 
 from studies.trigger import study
 from studies.trigger.candidates import KINDS
+from studies.trigger.checks import check
 from studies.trigger.dependence import thin
 from studies.trigger.efficiency import by_channel, by_proper_time, passing
 from studies.trigger.models import Effort, train_free, train_lipschitz, train_trees
+from studies.trigger.parameters import SIZES, Parameters
+from studies.trigger.storage import provenance
 from studies.trigger.tables import FOUR, TWO, Candidates, Hadrons, Tables, is_validation
 from studies.trigger.working_point import allowed_fraction, choose, n_validation
 
@@ -143,3 +147,12 @@ def test_thinning_takes_ghosts_and_material_alone(tables: Tables) -> None:
     assert np.delete(none, ghost).tolist() == np.delete(before, ghost).tolist()
     assert half[material] == pytest.approx(before[material] / 2, rel=0.1)
     assert np.delete(half, material).tolist() == np.delete(before, material).tolist()
+
+
+def test_the_committed_sample_passes_all_checks() -> None:
+    failed = [str(result) for result in check(study.COMMITTED) if not result.passed]
+    assert not failed
+    said = provenance(study.COMMITTED / "collisions.parquet")
+    assert said["parameters"] == asdict(Parameters())
+    assert said["size"] == asdict(SIZES["small"])
+    assert sum(path.stat().st_size for path in study.COMMITTED.iterdir()) < 5_000_000
