@@ -2,7 +2,7 @@
 
 Question: do they hang on the two parameters that were chosen with the result in view?
 Data: any sample; candidates with a ghost, or with a track from material, are thinned at random.
-Claim: the free network falls at long lifetimes and ours does not, at every setting.
+Claim: ours never falls at long lifetimes; the free network does unless both sources are gone.
 Run time: some minutes on the small sample.
 
     python -m studies.trigger.dependence
