@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training bench-inference bench-onnx bench-estimators prove-bits prove-kills figures clean
+.PHONY: help venv demo test lint format bench-sort bench-training bench-inference bench-onnx bench-estimators prove-bits prove-kills figures trigger clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -19,6 +19,7 @@ help:
 	@echo "make prove-bits      100 million comparisons of computed scores"
 	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
 	@echo "make figures         all studies: figures and numbers in results/, tables in docs/; QUICK=1: a try"
+	@echo "make trigger         the trigger study: sample, training, figures; QUICK=1: from the small sample"
 	@echo "make clean           remove what make made"
 
 venv: .venv/installed
@@ -71,6 +72,16 @@ prove-kills: venv
 
 figures: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies $(if $(QUICK),--quick)
+
+# Two processes make the sample, and an interrupted one goes on where it stopped.
+TRIGGER := results/trigger
+trigger: venv
+ifdef QUICK
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.study --quick --out $(TRIGGER)/quick
+else
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.sample --size full --out $(TRIGGER)/sample
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.study --sample $(TRIGGER)/sample --out $(TRIGGER)
+endif
 
 clean:
 	rm -rf .venv build results .hypothesis .mypy_cache .pytest_cache .ruff_cache
