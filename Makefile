@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training bench-onnx bench-estimators prove-bits prove-kills study-init clean
+.PHONY: help venv demo test lint format bench-sort bench-training bench-inference bench-onnx bench-estimators prove-bits prove-kills figures trigger clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -13,11 +13,13 @@ help:
 	@echo "make format          sort imports and lay out the code"
 	@echo "make bench-sort      GroupSort against torch.sort, forward and backward"
 	@echo "make bench-training  the fused trainer against plain torch loops"
+	@echo "make bench-inference the engine against ONNX Runtime, torch, trees and the core's limit"
 	@echo "make bench-onnx      ONNX graphs: comparators against TopK, ordered sums"
 	@echo "make bench-estimators  default estimators against HistGradientBoosting (TABLES=DIR for more)"
 	@echo "make prove-bits      100 million comparisons of computed scores"
 	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
-	@echo "make study-init      convergence of the initializations at depths 3, 6 and 12"
+	@echo "make figures         all studies: figures and numbers in results/, tables in docs/; QUICK=1: a try"
+	@echo "make trigger         the trigger study: sample, training, figures; QUICK=1: from the small sample"
 	@echo "make clean           remove what make made"
 
 venv: .venv/installed
@@ -52,6 +54,10 @@ bench-training: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps monotonicnetworks==1.5.1
 	$(BIN)/python bench/training.py
 
+bench-inference: venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[bench]' --no-build-isolation
+	$(BIN)/python bench/inference.py
+
 bench-onnx: venv
 	$(BIN)/python bench/onnx_sort.py
 
@@ -64,8 +70,18 @@ prove-bits: venv
 prove-kills: venv
 	$(BIN)/python bench/kills.py
 
-study-init: venv
-	$(BIN)/python bench/initialization.py
+figures: venv
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies $(if $(QUICK),--quick)
+
+# Two processes make the sample, and an interrupted one goes on where it stopped.
+TRIGGER := results/trigger
+trigger: venv
+ifdef QUICK
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.study --quick --out $(TRIGGER)/quick
+else
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.sample --size full --out $(TRIGGER)/sample
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.study --sample $(TRIGGER)/sample --out $(TRIGGER)
+endif
 
 clean:
 	rm -rf .venv build results .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,160 @@
+"""Scoring: the engine against everything else that could run such a model, on one core.
+
+Question: how many events per second, and how near to what the core can do?
+Data: standard normal float32 rows; networks with fresh weights, trees trained on 20 000 rows.
+Method: one core, contestants taking turns in one process; best and median of the rounds. Slow
+contestants get fewer rows of a large batch, at least 1000, and are credited per row. The roofline
+is the time that the network's multiply-adds take at the core's rate of fused multiply-adds,
+measured in the same rounds.
+Needs: pip install -c constraints.txt 'isotone[bench]', a C++ compiler.
+Run time: about ten minutes; ``--quick`` one.
+"""
+
+import argparse
+import ctypes
+import statistics
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+import contestants
+from contestants import Array, Scorer, Shape, draw
+from isotone import Engine
+from race import Task, pin, race, seconds
+
+PAPER = Shape((4, 20, 20, 1))
+SHAPES = (
+    PAPER,
+    Shape((2, 20, 20, 1)),
+    Shape((4, 20, 20, 1), group_size=2),
+    Shape((28, 64, 64, 64, 1), group_size=2),
+)
+BATCHES = (1_000_000, 1_000, 1)
+N_TREES = (100, 300, 1000)
+ROOF_FLAGS = {"avx2": ["-mavx2", "-mfma"], "avx512": ["-mavx512f", "-mavx512dq"], "baseline": []}
+ROOF_ROUNDS = 20_000
+HERE = Path(__file__).parent
+
+
+def networks(shape: Shape, quick: bool) -> dict[str, Callable[[], Scorer]]:
+    """Contestants that compute the very network, ours first."""
+    ours: dict[str, Callable[[], Scorer]] = {}
+    for isa in reversed(Engine.instruction_sets()):
+        for precision in ("float32", "float64"):
+            ours[f"isotone {precision}, {isa}"] = partial(
+                contestants.engine, shape, precision, isa
+            )
+    others: dict[str, Callable[[], Scorer]] = {
+        "ONNX Runtime, TopK": lambda: contestants.onnx_runtime(shape, "topk"),
+        "ONNX Runtime, Min/Max": lambda: contestants.onnx_runtime(shape, "network"),
+        "torch": lambda: contestants.torch_eager(shape),
+        "monotonicnetworks": lambda: contestants.authors(shape),
+    }
+    if shape == PAPER and not quick:
+        others["torch.compile"] = lambda: contestants.torch_compiled(shape)
+    return ours | others
+
+
+def trees(n_features: int, quick: bool) -> dict[str, Callable[[], Scorer]]:
+    found: dict[str, Callable[[], Scorer]] = {}
+    for n in N_TREES[:1] if quick else N_TREES:
+        found[f"LightGBM, {n} trees"] = partial(contestants.lightgbm_trees, n_features, n)
+    n = N_TREES[0 if quick else -1]
+    found[f"XGBoost, {n} trees"] = lambda: contestants.xgboost_trees(n_features, n)
+    found[f"lleaves, {n} trees"] = lambda: contestants.lleaves_trees(n_features, n)
+    return found
+
+
+def roofline(isa: str) -> tuple[dict[str, Task], float]:
+    """Tasks that do nothing but one kind of instruction, and how many operations each does."""
+    with tempfile.TemporaryDirectory() as directory:
+        library = Path(directory) / "roofline.so"
+        command = ["c++", "-std=c++17", "-O3", "-shared", "-fPIC", "-Wno-psabi", *ROOF_FLAGS[isa]]
+        source = str(HERE / "roofline.cpp")
+        include = f"-I{HERE.parent / 'cpp'}"
+        subprocess.run([*command, include, source, "-o", str(library)], check=True)
+        functions = ctypes.CDLL(str(library))
+    tasks: dict[str, Task] = {
+        "fused multiply-adds": lambda: functions.fuse(ctypes.c_long(ROOF_ROUNDS)),
+        "minima and maxima": lambda: functions.compare(ctypes.c_long(ROOF_ROUNDS)),
+    }
+    return tasks, float(functions.operations_per_round() * ROOF_ROUNDS)
+
+
+def part_of(scorer: Scorer, X: Array, budget: float) -> Array:
+    """As many rows as take about `budget` seconds, at least 1000 if there are so many."""
+    sample = X[:1000]
+    scorer(sample)  # compiles, allocates
+    rate = len(sample) / min(seconds(lambda: scorer(sample)) for _ in range(2))
+    return X[: max(1000, int(rate * budget))]
+
+
+def measure(
+    scorers: dict[str, Scorer],
+    X: Array,
+    n_rounds: int,
+    budget: float,
+    roof: tuple[dict[str, Task], float],
+) -> dict[str, tuple[float, float]]:
+    """Best and median rate, per second: rows of contestants, operations of the roofline."""
+    parts = {name: part_of(scorer, X, budget) for name, scorer in scorers.items()}
+    tasks: dict[str, Task] = {
+        name: partial(scorer, parts[name]) for name, scorer in scorers.items()
+    }
+    work = {name: float(len(part)) for name, part in parts.items()}
+    tasks |= roof[0]
+    work |= dict.fromkeys(roof[0], roof[1])
+    times = race(list(tasks.values()), n_rounds, budget)
+    return {
+        name: (work[name] / min(each), work[name] / statistics.median(each))
+        for name, each in zip(tasks, times, strict=True)
+    }
+
+
+def tabulate(shape: Shape, n_rows: int, rates: dict[str, tuple[float, float]], isa: str) -> Table:
+    title = f"{shape}, batches of {n_rows:,}, one core"
+    table = Table("contestant", "M rows/s", "median", "roofline", "times slower", title=title)
+    fastest = max(best for name, (best, _) in rates.items() if name.startswith("isotone"))
+    fused = rates["fused multiply-adds"][0]
+    for name, (best, median) in rates.items():
+        if name in ("fused multiply-adds", "minima and maxima"):
+            continue
+        share = f"{best * shape.n_products / fused:.0%}" if name.startswith("isotone") else ""
+        speeds = [f"{rate / 1e6:.4g}" for rate in (best, median)]
+        table.add_row(name, *speeds, share, f"{fastest / best:.1f}")
+    table.caption = f"{isa}: " + ", ".join(
+        f"{rates[name][0] / 1e9:.1f} G {name}/s"
+        for name in ("fused multiply-adds", "minima and maxima")
+    )
+    return table
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few rounds, small batches")
+    quick = parser.parse_args().quick
+    core = pin()
+    torch.set_num_threads(1)
+    isa = "avx2" if "avx2" in Engine.instruction_sets() else Engine.instruction_sets()[-1]
+    roof = roofline(isa)
+    console = Console(width=99)
+    console.print(f"core {core}, torch {torch.__version__}")
+    for shape in SHAPES[:1] if quick else SHAPES:
+        makers = networks(shape, quick)
+        if shape.group_size is None:
+            makers |= trees(shape.widths[0], quick)
+        scorers = {name: make() for name, make in makers.items()}
+        for n_rows in BATCHES[1:] if quick else BATCHES:
+            X = draw(n_rows, shape.widths[0])
+            rates = measure(scorers, X, 3 if quick else 9, 0.05 if quick else 0.15, roof)
+            console.print(tabulate(shape, n_rows, rates, isa))
+
+
+if __name__ == "__main__":
+    main()

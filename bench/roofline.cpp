@@ -1,0 +1,45 @@
+// What one core can do at most: fused multiply-adds, or minima and maxima, on all vector registers.
+// Twelve independent chains hide the latency; the empty assembly keeps the compiler from thinking.
+#include "isotone.hpp"
+
+using namespace isotone::native;
+using V = Vector<float>;
+
+namespace {
+
+constexpr int n_chains = 12;
+
+template <class Operation>
+float run(long n, Operation operation) {
+    V chains[n_chains];
+    for (int i = 0; i < n_chains; ++i) chains[i] = broadcast<V>(1.0f + i);
+    for (long k = 0; k < n; ++k)
+        for (V& chain : chains) {
+            chain = operation(chain);
+#if defined(__AVX512F__)
+            asm volatile("" : "+v"(chain));
+#elif defined(__SSE2__)
+            asm volatile("" : "+x"(chain));
+#else
+            asm volatile("" : "+w"(chain));
+#endif
+        }
+    V sum = chains[0];
+    for (int i = 1; i < n_chains; ++i) sum += chains[i];
+    return sum[0];
+}
+
+}  // namespace
+
+// Each does n rounds of one operation on every lane of every chain.
+extern "C" float fuse(long n) {
+    const V a = broadcast<V>(0.999f), b = broadcast<V>(0.001f);
+    return run(n, [&](V x) ISOTONE_LAMBDA { return accumulate(b, a, x); });
+}
+
+extern "C" float compare(long n) {
+    const V a = broadcast<V>(0.5f);
+    return run(n, [&](V x) ISOTONE_LAMBDA { return maximum(x, a); });
+}
+
+extern "C" long operations_per_round() { return n_chains * n_lanes<V>; }

@@ -1,0 +1,176 @@
+"""Models: ours, the same without constraints, and gradient-boosted trees with and without them.
+
+All take the raw features: logarithms are taken already, and nothing else is scaled, so λ is per
+unit of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import isotone
+from isotone.losses import CrossEntropy, balanced_weights
+from studies.trigger.parameters import Floats, Ints
+from studies.trigger.tables import DIRECTIONS
+
+_CHUNK = 65536
+
+
+class Model(Protocol):
+    """A trained classifier of candidates."""
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """Which of the four features it takes."""
+
+    def score(self, X: Floats) -> Floats:
+        """Scores of the rows of all four features; larger is more signal-like."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to train."""
+
+    epochs: int = 50
+    batch_size: int = 128
+    trees: int = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Lipschitz:
+    """The monotone Lipschitz network, frozen: its scores are monotone to the last bit."""
+
+    inputs: tuple[int, ...]
+    frozen: isotone.FrozenNetwork
+
+    def score(self, X: Floats) -> Floats:
+        chosen = X[:, self.inputs]
+        return np.asarray(self.frozen.score(chosen), dtype=float).reshape(-1)
+
+
+def train_lipschitz(
+    X: Floats,
+    y: Ints,
+    inputs: tuple[int, ...],
+    effort: Effort,
+    *,
+    seed: int = 0,
+    lipschitz: float = 2.0,
+) -> Lipschitz:
+    """Two hidden layers of 20, all units sorted, λ = 2, increasing in all but the vertex χ²."""
+    torch.manual_seed(seed)
+    network = isotone.MonotonicNetwork(
+        [len(inputs), 20, 20, 1],
+        monotonic_cst=[DIRECTIONS[i] for i in inputs],
+        lipschitz=lipschitz,
+        outputs="logits",
+    )
+    recipe = isotone.Recipe(
+        epochs=effort.epochs,
+        batch_size=effort.batch_size,
+        learning_rate=9e-2,
+        schedule="exponential",
+        final_rate=1e-3 / 9e-2,
+        seed=seed,
+    )
+    ensemble = isotone.Ensemble([network])
+    weights = balanced_weights(y)
+    ensemble.train(X[:, inputs], y, CrossEntropy(), recipe, sample_weight=weights)
+    return Lipschitz(inputs, isotone.freeze(ensemble.networks[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class Free:
+    """The same architecture without bounds and without the linear term."""
+
+    inputs: tuple[int, ...]
+    network: nn.Module
+
+    @torch.no_grad()
+    def score(self, X: Floats) -> Floats:
+        rows = torch.as_tensor(X[:, self.inputs], dtype=torch.float32)
+        scores = [self.network(some)[:, 0] for some in torch.split(rows, _CHUNK)]
+        return np.asarray(torch.cat(scores).double().numpy())
+
+
+def train_free(
+    X: Floats, y: Ints, inputs: tuple[int, ...], effort: Effort, *, seed: int = 0
+) -> Free:
+    """Adam; the rate falls exponentially from 1e-2 to 1e-3."""
+    torch.manual_seed(seed)
+    network = nn.Sequential(
+        *(nn.Linear(len(inputs), 20), isotone.GroupSort(group_size=None)),
+        *(nn.Linear(20, 20), isotone.GroupSort(group_size=None), nn.Linear(20, 1)),
+    )
+    rows = torch.as_tensor(X[:, inputs], dtype=torch.float32)
+    targets = torch.as_tensor(y, dtype=torch.float32)
+    weights = torch.as_tensor(balanced_weights(y), dtype=torch.float32)
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
+    steps = effort.epochs * -(-len(rows) // effort.batch_size)
+    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.1 ** (1 / steps))
+    for _ in range(effort.epochs):
+        for batch in torch.split(torch.randperm(len(rows)), effort.batch_size):
+            _step(network, optimizer, rows[batch], targets[batch], weights[batch])
+            schedule.step()
+    return Free(inputs, network)
+
+
+def _step(
+    network: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor, weight: Tensor
+) -> None:
+    optimizer.zero_grad()
+    loss = nn.functional.binary_cross_entropy_with_logits(network(x)[:, 0], y, weight)
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Gradient-boosted trees of LightGBM."""
+
+    inputs: tuple[int, ...]
+    booster: Any
+
+    def score(self, X: Floats) -> Floats:
+        return np.asarray(self.booster.predict(X[:, self.inputs], raw_score=True))
+
+
+def train_trees(
+    X: Floats,
+    y: Ints,
+    group: Ints,
+    inputs: tuple[int, ...],
+    effort: Effort,
+    *,
+    monotone: bool = True,
+    seed: int = 0,
+) -> Trees:
+    """Up to 1000 trees of 25 leaves, rate 0.05; a tenth of the training collisions stops them."""
+    import lightgbm
+
+    settings: dict[str, Any] = {
+        "objective": "binary",
+        "num_leaves": 25,
+        "learning_rate": 0.05,
+        "seed": seed,
+        "deterministic": True,
+        "force_row_wise": True,
+        "num_threads": 1,
+        "verbosity": -1,
+    }
+    if monotone:
+        settings["monotone_constraints"] = [DIRECTIONS[i] for i in inputs]
+        settings["monotone_constraints_method"] = "intermediate"
+    weights = balanced_weights(y)
+    stop = group // 4 % 10 == 0
+    rows = X[:, inputs]
+    learn = lightgbm.Dataset(rows[~stop], y[~stop], weight=weights[~stop])
+    judge = lightgbm.Dataset(rows[stop], y[stop], weight=weights[stop], reference=learn)
+    early = lightgbm.early_stopping(15, verbose=False)
+    booster = lightgbm.train(settings, learn, effort.trees, valid_sets=[judge], callbacks=[early])
+    return Trees(inputs, booster)
