@@ -3,7 +3,7 @@
 Question: how does the error on hard toys fall with depth, at width 20?
 Data: |x| and the flower of Fig. 3, with their λ; full sort, and pairs.
 Claim: no function was found that a deep enough network could not approximate well enough.
-Run time: about 30 seconds; --quick 2 seconds.
+Run time: about 45 seconds; --quick 2 seconds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Question: how far do toys get in 500 steps, by initialization and depth?
 Data: the toys of Figs. 1 to 3 and |x|, with their λ; depths 3, 6 and 12; full sort, and pairs.
 Claim: common schemes are not optimal; simple modifications improve convergence.
-Run time: about 30 seconds; --quick 3 seconds.
+Run time: about 40 seconds; --quick 3 seconds.
 """
 
 from __future__ import annotations

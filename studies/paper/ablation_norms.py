@@ -3,7 +3,7 @@
 Question: how far do toys get in 500 steps with Eq. 8, the second and the first variant of Eq. 7?
 Data: the toys of Figs. 1 to 3 and |x|; λ = 8 and 4, as the variants of Eq. 7 are one for λ = 1.
 Claim: column by column is best; of the whole-matrix norms the second trains slightly better.
-Run time: about three minutes; --quick 2 seconds.
+Run time: about 35 seconds; --quick 2 seconds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Question: what do unconstrained and Lipschitz networks (λ = 1) make of one bad point?
 Data: sin x + ε at 60 points, σ = 1 at one and 0.01 elsewhere (Eq. 10); first draw beyond 1 σ.
 Claim: the unconstrained network follows the outlier, the Lipschitz network ignores it.
-Run time: about 30 seconds; --quick 2 seconds.
+Run time: about 10 seconds; --quick 2 seconds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Question: how do unconstrained and monotone Lipschitz networks (λ = 1) extra- and interpolate?
 Data: log x + ε at 30 points of [1, 6], variance of ε 0.01 x (Eq. 11); four draws, see `draws`.
 Claim: unconstrained fits follow the noise and are unpredictable; monotone ones always increase.
-Run time: about 40 seconds; --quick 3 seconds.
+Run time: about 15 seconds; --quick 3 seconds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Question: does training on three flower-shaped curves reach zero loss under a bound of the slope?
 Data: circle of oscillating radius, r = 1.5, α = 0.18, ω = 12 (Eq. 12); labels 0, 0.5, 1; λ = 2.
 Claim: zero loss; the contours at 0.5 and 1.0 trace out the middle and the outer curve.
-Run time: about one minute; --quick 3 seconds.
+Run time: about 35 seconds; --quick 3 seconds.
 """
 
 from __future__ import annotations
