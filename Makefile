@@ -57,6 +57,7 @@ bench-training: venv
 bench-inference: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[bench]' --no-build-isolation
 	$(BIN)/python bench/inference.py
+	$(BIN)/python bench/scaling.py
 
 bench-onnx: venv
 	$(BIN)/python bench/onnx_sort.py

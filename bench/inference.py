@@ -12,6 +12,7 @@ Run time: about ten minutes; ``--quick`` one.
 
 import argparse
 import ctypes
+import json
 import statistics
 import subprocess
 import tempfile
@@ -24,8 +25,9 @@ from rich.console import Console
 from rich.table import Table
 
 import contestants
+import isotone
 from contestants import Array, Scorer, Shape, draw
-from isotone import Engine
+from isotone import Engine, export
 from race import Task, pin, race, seconds
 
 PAPER = Shape((4, 20, 20, 1))
@@ -85,6 +87,25 @@ def roofline(isa: str) -> tuple[dict[str, Task], float]:
         "minima and maxima": lambda: functions.compare(ctypes.c_long(ROOF_ROUNDS)),
     }
     return tasks, float(functions.operations_per_round() * ROOF_ROUNDS)
+
+
+def measure_export(isa: str) -> str:
+    """The exported header, compiled for one shape: latency, and throughput at 1k rows."""
+    lines = []
+    for precision in ("float32", "float64"):
+        frozen = isotone.freeze(contestants.our_network(PAPER), precision=precision)
+        with tempfile.TemporaryDirectory() as directory:
+            folder, program = Path(directory) / "model", Path(directory) / "latency"
+            export.write(frozen, "cpp", folder, check=False)
+            options = ["-std=c++17", "-O3", "-Wno-psabi", *ROOF_FLAGS[isa], f"-I{folder}"]
+            names = ['-DHEADER="model.hpp"', "-DMODEL=model", str(HERE / "latency.cpp")]
+            subprocess.run(["c++", *options, *names, "-o", str(program)], check=True)
+            found = json.loads(subprocess.run([program], check=True, capture_output=True).stdout)
+        latency, rate = found["latency"]["best_ns"], 1e3 / found["rows_1k"]["best_ns"]
+        lines.append(
+            f"{precision}: {latency:.0f} ns for one event, {rate:.3g} M rows/s of 1k rows"
+        )
+    return f"exported C++, {isa}, own process; " + "; ".join(lines)
 
 
 def part_of(scorer: Scorer, X: Array, budget: float) -> Array:
@@ -154,6 +175,7 @@ def main() -> None:
             X = draw(n_rows, shape.widths[0])
             rates = measure(scorers, X, 3 if quick else 9, 0.05 if quick else 0.15, roof)
             console.print(tabulate(shape, n_rows, rates, isa))
+    console.print(measure_export(isa))
 
 
 if __name__ == "__main__":
