@@ -159,14 +159,16 @@ def tabulate(shape: Shape, n_rows: int, rates: dict[str, tuple[float, float]], i
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds, small batches")
-    quick = parser.parse_args().quick
+    parser.add_argument("--shapes", type=int, default=len(SHAPES), help="only the first ones")
+    options = parser.parse_args()
+    quick, shapes = options.quick, SHAPES[: 1 if options.quick else options.shapes]
     core = pin()
     torch.set_num_threads(1)
     isa = "avx2" if "avx2" in Engine.instruction_sets() else Engine.instruction_sets()[-1]
     roof = roofline(isa)
     console = Console(width=99)
     console.print(f"core {core}, torch {torch.__version__}")
-    for shape in SHAPES[:1] if quick else SHAPES:
+    for shape in shapes:
         makers = networks(shape, quick)
         if shape.group_size is None:
             makers |= trees(shape.widths[0], quick)
