@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training prove-bits study-init clean
+.PHONY: help venv demo test lint format bench-sort bench-training prove-bits figures clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -14,7 +14,7 @@ help:
 	@echo "make bench-sort      GroupSort against torch.sort, forward and backward"
 	@echo "make bench-training  the fused trainer against plain torch loops"
 	@echo "make prove-bits      100 million comparisons of computed scores"
-	@echo "make study-init      convergence of the initializations at depths 3, 6 and 12"
+	@echo "make figures         all studies: figures and numbers in results/, tables in docs/; QUICK=1: a try"
 	@echo "make clean           remove what make made"
 
 venv: .venv/installed
@@ -52,8 +52,8 @@ bench-training: venv
 prove-bits: venv
 	$(BIN)/python bench/last_bit.py
 
-study-init: venv
-	$(BIN)/python bench/initialization.py
+figures: venv
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies $(if $(QUICK),--quick)
 
 clean:
 	rm -rf .venv build results .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,7 +1,7 @@
 """How the weights of a network begin.
 
 The paper says that common schemes are not optimal for weight-normed networks, and
-`bench/initialization.py` agrees. Three things go wrong with PyTorch's default:
+`studies/paper/ablation_initialization.py` agrees. Three things go wrong with PyTorch's default:
 
 - its columns are below the bound, so every layer loses slope and a deep network begins flat;
 - its biases ignore that units of a normed network are small: where biases differ by more than the
