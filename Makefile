@@ -54,6 +54,7 @@ prove-bits: venv
 
 figures: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies $(if $(QUICK),--quick)
+	$(BIN)/python -m studies.tabular.compare $(if $(QUICK),--quick)
 
 clean:
 	rm -rf .venv build results .hypothesis .mypy_cache .pytest_cache .ruff_cache

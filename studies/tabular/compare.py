@@ -26,7 +26,7 @@ from rich.progress import (
 
 from studies.tabular.cells import CONTESTANTS, ROOT, Cell
 from studies.tabular.datasets import LOADERS, load
-from studies.tabular.files import NoData
+from studies.tabular.files import NoDataError
 from studies.tabular.protocols import N_SEEDS, N_SPLITS, Score
 from studies.tabular.tables import overview, save_results, summarize, write_page
 
@@ -37,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Compare models on tables with directions.")
     parser.add_argument("--quick", action="store_true", help="seconds, to see that it works")
     parser.add_argument("--data", nargs="+", choices=list(LOADERS), help="only these")
+    parser.add_argument("--models", nargs="+", choices=list(CONTESTANTS), help="only these")
     parser.add_argument("--splits", type=int, default=N_SPLITS, help="of the clean protocol")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--write", action="store_true", help="write what is there, run nothing")
@@ -44,6 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console()
     present = available(console, list(options.data or (QUICK if options.quick else LOADERS)))
     cells = cells_of(present, 1 if options.quick else options.splits, options.quick)
+    cells = [cell for cell in cells if cell.contestant in (options.models or CONTESTANTS)]
     scores = stored(cells) if options.write else run_all(cells, options.jobs, console)
     if not scores:
         console.print("nothing to compare")
@@ -65,7 +67,7 @@ def available(console: Console, names: list[str]) -> list[str]:
         try:
             load(name)
             present.append(name)
-        except NoData as error:
+        except NoDataError as error:
             console.print(f"without {name}: {error}", highlight=False, markup=False)
     return present
 

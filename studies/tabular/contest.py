@@ -93,9 +93,14 @@ class Model:
 class Contestant(Protocol):
     """A way to learn; `needs` is the module it is made with."""
 
-    name: str
-    needs: str
-    monotone: bool
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def needs(self) -> str: ...
+
+    @property
+    def monotone(self) -> bool: ...
 
     def choose(self, problem: Problem, train: Table, validation: Table) -> Choice: ...
 
@@ -156,11 +161,9 @@ def batch_size(n_rows: int) -> int:
     return int(np.clip(n_rows // 8, 32, 256))
 
 
-def n_epochs(problem: Problem, n_rows: int) -> int:
+def n_epochs(problem: Problem) -> int:
     """Of all networks, at most."""
-    if problem.quick:
-        return 3
-    return 120 if n_rows < 2000 else 60
+    return 3 if problem.quick else 120
 
 
 def best(choices: list[Choice]) -> Choice:

@@ -126,7 +126,7 @@ def blog_dataset(train: Floats, test: Floats, scale_by: Floats) -> Dataset:
 
 
 def loan() -> Dataset:
-    """LendingClub 2007 to 2011: charged off or paid. Stands in for a file that is not to be had."""
+    """LendingClub loans of 2007 to 2011: charged off or paid."""
     table = pd.read_csv(find("loan/lendingclub_2007_2011.csv.gz"))
     table = table[~table["loan_status"].str.startswith("Does not meet")]
     table = table.dropna(subset=["emp_length", "pub_rec_bankruptcies"])
@@ -235,7 +235,7 @@ LOADERS: dict[str, Callable[[], Dataset]] = {
 
 @lru_cache(maxsize=2)
 def load(name: str) -> Dataset:
-    """A data set by name; raises `NoData` if it is not to be had."""
+    """A data set by name; raises `NoDataError` if it is not to be had."""
     if name not in LOADERS:
         raise ValueError(f"`name={name!r}` is unknown; choose from {', '.join(LOADERS)}")
     return LOADERS[name]()

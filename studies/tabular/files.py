@@ -24,7 +24,7 @@ _REFERENCE = "https://raw.githubusercontent.com/niklasnolte/monotonic_tests/main
 _SECONDS = 60.0
 
 
-class NoData(RuntimeError):
+class NoDataError(RuntimeError):
     """A table is neither at hand nor to be had."""
 
 
@@ -115,15 +115,15 @@ def _fetch(name: str, path: Path) -> Path:
     source = SOURCES.get(name)
     advice = f"put it below a directory and name that directory in ISOTONE_DATA, as {name}"
     if source is None:
-        raise NoData(f"{name} is not published in this form; {advice}")
+        raise NoDataError(f"{name} is not published in this form; {advice}")
     try:
         with urllib.request.urlopen(source.url, timeout=_SECONDS) as answer:
             content = unpack(answer.read(), source.member)
     except OSError as error:
-        raise NoData(f"{name} is not here and {source.url} gave {error}; {advice}") from error
+        raise NoDataError(f"{name} is not here and {source.url} gave {error}; {advice}") from error
     digest = hashlib.sha256(content).hexdigest()
     if digest != source.sha256:
-        raise NoData(
+        raise NoDataError(
             f"{source.url} has changed: its sha256 is {digest}, but must be {source.sha256}; "
             f"find the old file and {advice}"
         )

@@ -90,7 +90,7 @@ def freeze(view: View, problem: Problem, networks: Sequence[MonotonicNetwork]) -
     slope = max(max(abs(s.scaled.low), abs(s.scaled.high)) for s in certificate.slopes)
 
     def score(X: Floats) -> Floats:
-        raw = frozen.score(X[:, view.kept])
+        raw = frozen.score(X[:, view.kept]).astype(np.float64)
         return sigmoid(raw) if problem.task == "classification" else view.restore(raw)
 
     n_parameters = sum(p.numel() for network in networks for p in network.parameters())
@@ -107,7 +107,7 @@ def rows_of(view: View, problem: Problem, table: Table) -> Rows:
 
 def recipe_for(problem: Problem, n_rows: int) -> Recipe:
     return Recipe(
-        epochs=n_epochs(problem, n_rows),
+        epochs=n_epochs(problem),
         batch_size=batch_size(n_rows),
         learning_rate=_RATE,
         final_rate=0.05,

@@ -58,7 +58,7 @@ class Network:
         view = View.of(problem, train)
         x = torch.as_tensor(view.x(validation.X), dtype=torch.float32)
         found = Choice(setting, 0, np.inf, np.empty(0))
-        n = n_epochs(problem, len(train))
+        n = n_epochs(problem)
         for epoch, network in enumerate(self._epochs(problem, view, train, setting, n), start=1):
             score = _score(network, x, view, problem)
             loss = problem.loss(validation.y, score)
@@ -83,7 +83,8 @@ class Network:
         y = torch.as_tensor(view.y(rows.y), dtype=torch.float32)
         loss = nn.MSELoss() if problem.task == "regression" else nn.BCEWithLogitsLoss()
         for _ in range(n):
-            for batch in torch.randperm(len(x), generator=generator).split(batch_size(len(x))):
+            order = torch.randperm(len(x), generator=generator)
+            for batch in torch.split(order, batch_size(len(x))):
                 optimizer.zero_grad()
                 loss(network(x[batch])[:, 0], y[batch]).backward()
                 optimizer.step()
@@ -148,8 +149,7 @@ class MixedMononet(nn.Module):
         from mononet.torch import MonoInput, MonoLinear, MonoResidual
 
         free, mono = np.flatnonzero(view.directions == 0), np.flatnonzero(view.directions)
-        self.register_buffer("free", torch.as_tensor(free))
-        self.register_buffer("mono", torch.as_tensor(mono))
+        self.free, self.mono = torch.as_tensor(free), torch.as_tensor(mono)
         self.embed = nn.Sequential(
             nn.Linear(len(free), width), nn.ReLU(), nn.Linear(width, width // 2), nn.ReLU()
         )

@@ -37,7 +37,7 @@ from studies.tabular.datasets import (
 from studies.tabular.files import find
 
 N_SPLITS, N_SEEDS = 10, 3
-MOST_ROWS = 5000
+MOST_ROWS = 4000
 _TEST, _VALIDATION = 0.2, 0.25
 _THRESHOLDS = np.linspace(0.2, 0.8, 25)
 _FINE = np.linspace(0.0, 1.0, 101)
@@ -64,7 +64,7 @@ class Score:
     violations: float
     slope: float | None
     setting: str
-    threshold: float | None = None
+    threshold: float = 0.5
 
 
 def split(data: Dataset, k: int, quick: bool = False) -> Split:
@@ -86,7 +86,7 @@ def clean(contestant: Contestant, name: str, k: int, quick: bool = False) -> Sco
     data = load(name)
     problem, parts = Problem.of(data, k, quick), split(data, k, quick)
     choice = contestant.choose(problem, parts.train, parts.validation)
-    threshold = None
+    threshold = 0.5
     if data.metric == "accuracy":
         threshold = best_threshold(parts.validation.y, choice.score, _THRESHOLDS)
     model = contestant.fit(problem, parts.train + parts.validation, choice)
@@ -96,7 +96,7 @@ def clean(contestant: Contestant, name: str, k: int, quick: bool = False) -> Sco
     return Score(value, model.n_parameters, rate, model.slope, setting, threshold)
 
 
-def measure(metric: Metric, y: Floats, score: Floats, threshold: float | None = None) -> float:
+def measure(metric: Metric, y: Floats, score: Floats, threshold: float = 0.5) -> float:
     """Accuracy at a threshold, area under the ROC curve, or an error."""
     if metric == "accuracy":
         return float(np.mean((score >= threshold) == (y == 1)))
@@ -165,7 +165,7 @@ def _cut(table: Table, quick: bool) -> Table:
 
 def _most_optimistic(metric: Metric, task: Task, y: Floats, raw: Floats, view: View) -> float:
     score = sigmoid(raw) if task == "classification" else view.restore(raw)
-    threshold = best_threshold(y, score, _FINE) if metric == "accuracy" else None
+    threshold = best_threshold(y, score, _FINE) if metric == "accuracy" else 0.5
     return measure(metric, y, score, threshold)
 
 
@@ -185,7 +185,7 @@ def _compas(seed: int) -> Rows:
     """One split for all seeds."""
     data = load("compas")
     order = np.arange(len(data.y))
-    np.random.RandomState(_COMPAS_SEED).shuffle(order)  # noqa: NPY002
+    np.random.RandomState(_COMPAS_SEED).shuffle(order)
     train, test = np.split(order, [int(0.8 * len(order))])
     return data, Table(data.X[train], data.y[train]), Table(data.X[test], data.y[test]), None
 
@@ -215,7 +215,7 @@ def _heart(seed: int) -> Rows:
     numbered = replace(
         data, features=("row", *data.features), directions=np.insert(data.directions, 0, 0)
     )
-    return numbered, *tables, None
+    return numbered, tables[0], tables[1], None
 
 
 def _blog(seed: int) -> Rows:
@@ -231,7 +231,7 @@ def _blog(seed: int) -> Rows:
     everything = np.vstack(parts)
     most = np.quantile(everything[:, -1], BLOG_QUANTILE)
     parts = [part[part[:, -1] <= most] for part in parts]
-    data = blog_dataset(*parts, scale_by=np.vstack(parts))
+    data = blog_dataset(parts[0], parts[1], scale_by=np.vstack(parts))
     assert data.test is not None
     rows = [Table(data.X[mask], data.y[mask]) for mask in (~data.test, data.test)]
     return data, rows[0], rows[1], None

@@ -54,7 +54,7 @@ PUBLISHED = {
     "compas": (69.5, 69.3),
     "blog": (0.149, 0.160),
 }
-_BLOCK = re.compile(r"(<!-- begin tabular/(\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- table (\w+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
 
 def is_share(dataset: str) -> bool:
@@ -151,7 +151,7 @@ def best_peer(dataset: str, clean: Mapping[str, Summary]) -> str:
 
 
 def _verdict(dataset: str, clean: Mapping[str, Summary], peer: str) -> str:
-    """Whether ours is ahead of the best peer or within one standard error (of both, in squares)."""
+    """Whether ours is ahead of the best peer, or within the standard error of the difference."""
     if not peer:
         return "–"
     verdicts = []
