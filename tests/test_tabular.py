@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from studies.tabular import cells, compare, files, protocols, tables
+from studies.tabular import cells, compare, files, protocols, reference, tables
 from studies.tabular.contest import BUDGET, Choice, Model, Problem, Table, View
 from studies.tabular.datasets import LOADERS, Dataset, load
 from studies.tabular.files import NoDataError, Source, find, unpack
@@ -140,11 +140,11 @@ def test_data_are_what_their_publishers_describe(name: str) -> None:
 def test_the_reference_rows_are_those_of_the_literature() -> None:
     sizes = {"compas": (4937, 1235), "auto_mpg": (313, 79), "heart": (242, 61)}
     for name, expected in (sizes | {"blog": (47302, 6968)}).items():
-        _, train, test, _ = protocols.reference_rows(name, 0)
+        _, train, test, _ = reference.reference_rows(name, 0)
         assert (len(train), len(test)) == expected, name
-    _, _, compas, _ = protocols.reference_rows("compas", 0)
+    _, _, compas, _ = reference.reference_rows("compas", 0)
     assert 1 - compas.y.mean() == pytest.approx(0.564, abs=5e-4)  # the majority
-    heart, *_ = protocols.reference_rows("heart", 0)
+    heart, *_ = reference.reference_rows("heart", 0)
     assert heart.features[0] == "row"
 
 

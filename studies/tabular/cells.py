@@ -19,7 +19,8 @@ from typing import Literal
 import isotone
 from studies.tabular import ours, peers, trees
 from studies.tabular.contest import Contestant
-from studies.tabular.protocols import Score, clean, reference
+from studies.tabular.protocols import Score, clean
+from studies.tabular.reference import reference
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -64,7 +65,8 @@ class Cell:
         """A digest of the code that a cell depends on."""
         contestant = CONTESTANTS[self.contestant]
         module = type(contestant).__module__.rpartition(".")[2]
-        return _digest(module, contestant.needs)
+        modules = (module, "reference") if self.protocol == "reference" else (module,)
+        return _digest(modules, contestant.needs)
 
     def stored(self) -> Score | None:
         """The outcome, if this code has computed it before."""
@@ -93,9 +95,9 @@ class Cell:
 
 
 @lru_cache(maxsize=32)
-def _digest(module: str, needs: str) -> str:
+def _digest(modules: tuple[str, ...], needs: str) -> str:
     digest = hashlib.sha256()
-    paths = [HERE / f"{name}.py" for name in (*_SHARED, module)]
+    paths = [HERE / f"{name}.py" for name in (*_SHARED, *modules)]
     if needs == "isotone":
         paths += _sources()
     else:

@@ -27,7 +27,8 @@ from rich.progress import (
 from studies.tabular.cells import CONTESTANTS, ROOT, Cell
 from studies.tabular.datasets import LOADERS, load
 from studies.tabular.files import NoDataError
-from studies.tabular.protocols import N_SEEDS, N_SPLITS, Score
+from studies.tabular.protocols import N_SPLITS, Score
+from studies.tabular.reference import N_SEEDS
 from studies.tabular.tables import overview, save_results, summarize, write_page
 
 QUICK = ("heart", "auto_mpg")

@@ -6,7 +6,7 @@ setting that wins are frozen into one certified network, their average.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +32,6 @@ from studies.tabular.contest import (
     sigmoid,
 )
 
-Scoring = Callable[[Floats], Floats]
 LADDER = (0.25, 0.5, 1.0, 2.0)  # λ, in standard deviations of the target or in logits
 _GROUP = 8
 _RATE = 0.02

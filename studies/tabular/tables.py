@@ -18,6 +18,7 @@ from studies.tabular.cells import CONTESTANTS, HERE, ROOT, Cell
 from studies.tabular.datasets import LOADERS
 from studies.tabular.protocols import Score
 
+OURS = ("isotone, small", "isotone")
 RESULTS = HERE / "results.json"
 PAGE = ROOT / "docs" / "tabular.md"
 Summary = dict[str, Any]
@@ -63,9 +64,10 @@ def is_share(dataset: str) -> bool:
 
 def summarize(scores: Mapping[Cell, Score]) -> Results:
     """Mean, standard error and the rest, by protocol, data set and contestant."""
-    groups: dict[tuple[str, str, str], list[Score]] = {}
+    groups: dict[tuple[str, str, str], dict[int, Score]] = {}
     for cell, score in scores.items():
-        groups.setdefault((cell.protocol, cell.dataset, cell.contestant), []).append(score)
+        place = cell.protocol, cell.dataset, cell.contestant
+        groups.setdefault(place, {})[cell.split] = score
     results: Results = {}
     for (protocol, dataset, contestant), found in sorted(groups.items()):
         table = results.setdefault(protocol, {}).setdefault(dataset, {})
@@ -73,7 +75,8 @@ def summarize(scores: Mapping[Cell, Score]) -> Results:
     return results
 
 
-def _summary(scores: list[Score], unit: float) -> Summary:
+def _summary(found: dict[int, Score], unit: float) -> Summary:
+    scores = list(found.values())
     values = np.array([score.value for score in scores]) * unit
     slopes = [score.slope for score in scores if score.slope is not None]
     spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
@@ -82,6 +85,7 @@ def _summary(scores: list[Score], unit: float) -> Summary:
         "error": round(spread / len(values) ** 0.5, 5),
         "deviation": round(spread, 5),
         "n": len(values),
+        "values": {str(k): round(float(v), 5) for k, v in zip(found, values, strict=True)},
         "n_parameters": int(np.median([score.n_parameters for score in scores])),
         "violations": round(float(np.mean([score.violations for score in scores])), 5),
         "slope": round(max(slopes), 3) if slopes else None,
@@ -132,8 +136,7 @@ def _overview_row(results: Results, dataset: str) -> str:
         METRICS[dataset],
         published,
         f"{_with(reference, 'deviation')}, {reference['n_parameters']} p." if reference else "–",
-        _with(clean["isotone, small"]),
-        _with(clean["isotone"]),
+        *(_with(clean[name]) for name in OURS),
         f"{_with(clean[peer])}, {peer}" if peer else "–",
         _verdict(dataset, clean, peer),
     ]
@@ -154,12 +157,17 @@ def _verdict(dataset: str, clean: Mapping[str, Summary], peer: str) -> str:
     """Whether ours is ahead of the best peer, or within the standard error of the difference."""
     if not peer:
         return "–"
-    verdicts = []
-    for name in ("isotone, small", "isotone"):
-        gap = better(dataset, clean[name]["mean"], clean[peer]["mean"])
-        error = float(np.hypot(clean[name]["error"], clean[peer]["error"]))
-        verdicts.append("ahead" if gap >= 0 else "yes" if gap >= -error else "no")
+    verdicts = [compare(dataset, clean[name], clean[peer]) for name in OURS]
     return f"small: {verdicts[0]}; large: {verdicts[1]}"
+
+
+def compare(dataset: str, ours: Summary, peer: Summary) -> str:
+    """A verdict from the splits that both have."""
+    common = [k for k in ours["values"] if k in peer["values"]]
+    a, b = (np.array([summary["values"][k] for k in common]) for summary in (ours, peer))
+    gap = better(dataset, float(a.mean()), float(b.mean()))
+    error = float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / len(common))) if len(a) > 1 else 0.0
+    return "ahead" if gap >= 0 else "yes" if gap >= -error else "no"
 
 
 def _with(summary: Summary, key: str = "error") -> str:
