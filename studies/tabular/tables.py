@@ -16,7 +16,7 @@ import numpy as np
 
 from studies.tabular.cells import CONTESTANTS, HERE, ROOT, Cell
 from studies.tabular.datasets import LOADERS
-from studies.tabular.protocols import Score
+from studies.tabular.protocols import N_SPLITS, Score
 
 OURS = ("isotone, small", "isotone")
 RESULTS = HERE / "results.json"
@@ -129,6 +129,7 @@ def _overview_row(results: Results, dataset: str) -> str:
     published = "–"
     if dataset in PUBLISHED:
         published = " to ".join(str(value) for value in PUBLISHED[dataset])
+        published += _rank(dataset, results)
     reference = results.get("reference", {}).get(dataset, {}).get("isotone, small")
     peer = best_peer(dataset, clean)
     cells = [
@@ -141,6 +142,18 @@ def _overview_row(results: Results, dataset: str) -> str:
         _verdict(dataset, clean, peer),
     ]
     return "| " + " | ".join(cells) + " |\n"
+
+
+def _rank(dataset: str, results: Results) -> str:
+    """Where our reference figure stands among the published ones."""
+    found = results.get("reference", {}).get(dataset, {}).get(OURS[0])
+    if found is None:
+        return ""
+    best, worst = PUBLISHED[dataset]
+    if better(dataset, found["mean"], best) >= 0:
+        return " (reached)"
+    inside = better(dataset, found["mean"], worst) >= 0
+    return " (within)" if inside else " (not reached)"
 
 
 def best_peer(dataset: str, clean: Mapping[str, Summary]) -> str:
@@ -164,10 +177,12 @@ def _verdict(dataset: str, clean: Mapping[str, Summary], peer: str) -> str:
 def compare(dataset: str, ours: Summary, peer: Summary) -> str:
     """A verdict from the splits that both have."""
     common = [k for k in ours["values"] if k in peer["values"]]
+    if len(common) < N_SPLITS:
+        return f"open ({len(common)} splits)"
     a, b = (np.array([summary["values"][k] for k in common]) for summary in (ours, peer))
     gap = better(dataset, float(a.mean()), float(b.mean()))
-    error = float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / len(common))) if len(a) > 1 else 0.0
-    return "ahead" if gap >= 0 else "yes" if gap >= -error else "no"
+    error = float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / len(common)))
+    return "ahead" if gap > 0 else "yes" if gap >= -error else "no"
 
 
 def _with(summary: Summary, key: str = "error") -> str:
