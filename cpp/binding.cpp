@@ -164,6 +164,7 @@ void scatter(Input grad, Input index, Output out) {
 
 NB_MODULE(_engine, m) {
     using namespace isotone;
+    nb::set_leak_warnings(false);  // objects that live until the interpreter ends are no leak
     m.doc() = "Compiled kernels of isotone; arrays have shape (n_groups, group_size).";
     m.attr("MAX_GROUP_SIZE") = max_group_size;
     m.def("group_sort", group_sort, "x"_a, "values"_a, "isa"_a = "",

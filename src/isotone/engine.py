@@ -95,7 +95,7 @@ class Engine:
         self._fill = 0.0 if isinstance(nonfinite, str) else float(nonfinite)
         self._n_outputs = len(network.residual)
         self._dtype = np.dtype(network.precision)
-        if np.isfinite(self._fill) and abs(self._fill) > np.finfo(self._dtype).max:
+        if np.isfinite(self._fill) and abs(self._fill) > float(np.finfo(self._dtype).max):
             raise ValueError(f"`nonfinite={nonfinite}` is too large for {self._dtype}")
 
     def __reduce__(self) -> tuple[Any, ...]:
