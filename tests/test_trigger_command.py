@@ -142,6 +142,19 @@ def test_what_cannot_be_used_is_refused_with_advice(
     assert message in capsys.readouterr().err
 
 
+def test_what_is_read_is_not_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = write(tmp_path / "t.parquet")
+    for name in ("t.parquet", "model.isotone"):
+        before = (tmp_path / "t.parquet").read_bytes()
+        assert run(tmp_path, table, "--out", str(tmp_path / name)) == 2
+        assert "is a file that is read; choose a new name" in capsys.readouterr().err
+        assert (tmp_path / "t.parquet").read_bytes() == before
+    assert run(tmp_path, table, event=",") == 2
+    assert "`--event ,` names no column; give at least one" in capsys.readouterr().err
+
+
 def test_an_empty_table_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     schema = pa.table(COLUMNS).schema
     write_table(tmp_path / "t.parquet", schema, [])

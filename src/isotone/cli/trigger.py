@@ -19,6 +19,7 @@ from isotone.cli.columns import listed, numbers_of
 from isotone.cli.terminal import output, printable
 from isotone.efficiency import Efficiency, by_bin, by_group, quantile_edges
 from isotone.elementary import Floats
+from isotone.table import split_tree
 from isotone.working_point import Exposure, WorkingPoint, choose
 
 _N_BINS = 10
@@ -67,6 +68,7 @@ def trigger(
     isotone trigger model.isotone candidates.root --target is_signal --event event --n-events 60000
     --pileup 5.24 --max-rate 660e3 --group channel --against proper_time
     """
+    _check_words(event, model, table, out)
     asked = Asked(tuple(group or ()), against, split, _edges(edges, against, split), block)
     exposure = Exposure(n_events, input_rate, pileup)
     candidates = read_candidates(
@@ -126,6 +128,14 @@ class Result:
     groups: dict[str, Efficiency]
     curves: dict[str, Efficiency]
     edges: Floats | None
+
+
+def _check_words(event: str, model: Path, table: str, out: Path | None) -> None:
+    if not listed(event):
+        raise ValueError(f"`--event {event}` names no column; give at least one, as in event")
+    for read in (model, split_tree(table)[0]):
+        if out and out.exists() and read.exists() and out.samefile(read):
+            raise ValueError(f"`--out {out}` is a file that is read; choose a new name")
 
 
 def _edges(text: str | None, against: str | None, split: str | None) -> Floats | None:
