@@ -57,6 +57,7 @@ bench-training: venv
 bench-inference: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[bench]' --no-build-isolation
 	$(BIN)/python bench/inference.py
+	$(BIN)/python bench/scaling.py
 
 bench-onnx: venv
 	$(BIN)/python bench/onnx_sort.py
@@ -72,6 +73,7 @@ prove-kills: venv
 
 figures: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies $(if $(QUICK),--quick)
+	$(BIN)/python -m studies.tabular.compare $(if $(QUICK),--quick)
 
 # Two processes make the sample, and an interrupted one goes on where it stopped.
 TRIGGER := results/trigger

@@ -12,6 +12,7 @@ Run time: about ten minutes; ``--quick`` one.
 
 import argparse
 import ctypes
+import json
 import statistics
 import subprocess
 import tempfile
@@ -24,8 +25,9 @@ from rich.console import Console
 from rich.table import Table
 
 import contestants
+import isotone
 from contestants import Array, Scorer, Shape, draw
-from isotone import Engine
+from isotone import Engine, export
 from race import Task, pin, race, seconds
 
 PAPER = Shape((4, 20, 20, 1))
@@ -87,6 +89,25 @@ def roofline(isa: str) -> tuple[dict[str, Task], float]:
     return tasks, float(functions.operations_per_round() * ROOF_ROUNDS)
 
 
+def measure_export(isa: str) -> str:
+    """The exported header, compiled for one shape: latency, and throughput at 1k rows."""
+    lines = []
+    for precision in ("float32", "float64"):
+        frozen = isotone.freeze(contestants.our_network(PAPER), precision=precision)
+        with tempfile.TemporaryDirectory() as directory:
+            folder, program = Path(directory) / "model", Path(directory) / "latency"
+            export.write(frozen, "cpp", folder, check=False)
+            options = ["-std=c++17", "-O3", "-Wno-psabi", *ROOF_FLAGS[isa], f"-I{folder}"]
+            names = ['-DHEADER="model.hpp"', "-DMODEL=model", str(HERE / "latency.cpp")]
+            subprocess.run(["c++", *options, *names, "-o", str(program)], check=True)
+            found = json.loads(subprocess.run([program], check=True, capture_output=True).stdout)
+        latency, rate = found["latency"]["best_ns"], 1e3 / found["rows_1k"]["best_ns"]
+        lines.append(
+            f"{precision}: {latency:.0f} ns for one event, {rate:.3g} M rows/s of 1k rows"
+        )
+    return f"exported C++, {isa}, own process; " + "; ".join(lines)
+
+
 def part_of(scorer: Scorer, X: Array, budget: float) -> Array:
     """As many rows as take about `budget` seconds, at least 1000 if there are so many."""
     sample = X[:1000]
@@ -138,14 +159,16 @@ def tabulate(shape: Shape, n_rows: int, rates: dict[str, tuple[float, float]], i
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds, small batches")
-    quick = parser.parse_args().quick
+    parser.add_argument("--shapes", type=int, default=len(SHAPES), help="only the first ones")
+    options = parser.parse_args()
+    quick, shapes = options.quick, SHAPES[: 1 if options.quick else options.shapes]
     core = pin()
     torch.set_num_threads(1)
     isa = "avx2" if "avx2" in Engine.instruction_sets() else Engine.instruction_sets()[-1]
     roof = roofline(isa)
     console = Console(width=99)
     console.print(f"core {core}, torch {torch.__version__}")
-    for shape in SHAPES[:1] if quick else SHAPES:
+    for shape in shapes:
         makers = networks(shape, quick)
         if shape.group_size is None:
             makers |= trees(shape.widths[0], quick)
@@ -154,6 +177,7 @@ def main() -> None:
             X = draw(n_rows, shape.widths[0])
             rates = measure(scorers, X, 3 if quick else 9, 0.05 if quick else 0.15, roof)
             console.print(tabulate(shape, n_rows, rates, isa))
+    console.print(measure_export(isa))
 
 
 if __name__ == "__main__":

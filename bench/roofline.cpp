@@ -2,7 +2,7 @@
 // Twelve independent chains hide the latency; the empty assembly keeps the compiler from thinking.
 #include "isotone.hpp"
 
-using namespace isotone::native;
+using namespace isotone::ISOTONE_ISA;
 using V = Vector<float>;
 
 namespace {

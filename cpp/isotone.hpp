@@ -13,7 +13,8 @@
 // An event with a NaN or an infinite feature gets the score `fill`.
 //
 // C++17; GCC 12 or Clang 14, or newer. Compile with -O3 and the best -march that you have.
-#pragma once
+#if !defined(ISOTONE_HPP)  // not #pragma once: two exports bring two copies of this file
+#define ISOTONE_HPP
 
 #if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || __FINITE_MATH_ONLY__
 #error "isotone.hpp needs IEEE arithmetic: compile without -ffast-math and the options it stands for"
@@ -632,6 +633,12 @@ ISOTONE_INLINE Doubles read_vector(const Column& column, std::size_t event, std:
     return x;
 }
 
+// Looks at the exponents, so that no option of the compiler can reason it away.
+ISOTONE_INLINE Bits are_finite(Doubles x) {
+    constexpr std::int64_t exponent = 0x7ff0000000000000;
+    return (reinterpret_cast<Bits>(x) & exponent) != (Bits{} + exponent);
+}
+
 ISOTONE_INLINE Doubles scale(const Feature& feature, Doubles x) {
     if (feature.log)
         x = logarithm(maximum(x + feature.offset, broadcast<Doubles>(feature.floor)));
@@ -655,15 +662,15 @@ ISOTONE_INLINE double count_cells(const Model<T>& model) {
 template <class T>
 bool prepare(const Model<T>& model, const Column* columns, std::size_t event, std::size_t n, int size,
              T* u) {
-    Doubles zero = {};  // x - x is 0 for finite numbers and NaN for others
+    Bits finite = ~Bits{};
     const double clip = model.clip, grid = model.grid, cells = count_cells(model);
     for (int i = 0; i < model.n_features; ++i)
         for (int e = 0; e < size; e += n_lanes<Doubles>) {
             const Doubles x = read_vector(columns[i], event + e, n);
-            zero += x - x;
+            finite &= are_finite(x);
             store_doubles(u + i * size + e, snap(model.features[i], clip, grid, cells, x));
         }
-    return all(zero == 0.0);
+    return all(finite);
 }
 
 // ---- networks -----------------------------------------------------------------------------
@@ -710,12 +717,10 @@ V* run_steps(const Model<Element<V>>& model, const V* u, V* h, int tile) {
 
 template <class T>
 inline bool is_finite(const Model<T>& model, const Column* columns, std::size_t event) {
-    double zero = 0.0;
-    for (int i = 0; i < model.n_features; ++i) {
-        const double x = read(columns[i], event);
-        zero += x - x;
-    }
-    return zero == 0.0;
+    Bits finite = ~Bits{};
+    for (int i = 0; i < model.n_features; ++i)
+        finite &= are_finite(broadcast<Doubles>(read(columns[i], event)));
+    return all(finite);
 }
 
 // Scores of events `first` to `last` - 1, with `out` those of `first`: [event][output].
@@ -746,17 +751,17 @@ std::size_t score_tile(const Model<T>& model, const Column* columns, std::size_t
 template <class Sizes, class T>
 std::size_t score_one(const Model<T>& model, const Column* columns, T fill, T* out, T* u) {
     const double clip = model.clip, grid = model.grid, cells = count_cells(model);
-    double zero = 0.0;
+    Bits finite = ~Bits{};
     for (int i = 0; i < model.n_features; ++i) {
-        const double x = read(columns[i], 0);
-        zero += x - x;
-        const Doubles wide = broadcast<Doubles>(x);
+        const Doubles wide = broadcast<Doubles>(read(columns[i], 0));
+        finite &= are_finite(wide);
         u[i] = static_cast<T>(snap(model.features[i], clip, grid, cells, wide)[0]);
     }
     const T* h = run_steps<Sizes>(model, u, u + model.n_features, 1);
     dense_one(model.residual, h, model.n_features, model.n_outputs, u, out);
-    for (int j = 0; j < model.n_outputs; ++j) out[j] = zero == 0.0 ? out[j] + T(0) : fill;
-    return zero != 0.0;
+    const bool good = all(finite);
+    for (int j = 0; j < model.n_outputs; ++j) out[j] = good ? out[j] + T(0) : fill;
+    return !good;
 }
 
 // Vectors in a tile: what keeps the units in the first-level cache.
@@ -767,7 +772,8 @@ constexpr int tile_for(const Model<T>& model) {
 }
 
 // Scores n events to `out`, [event][output]; events with a NaN or infinite feature get `fill`.
-// Returns how many those were. `workspace` has `workspace_size` numbers and the alignment of vectors.
+// Returns how many those were. `out` must not overlap the columns; `workspace` has `workspace_size`
+// numbers and the alignment of vectors.
 template <class Sizes, class T>
 std::size_t score(const Model<T>& model, const Column* columns, std::size_t n, T fill, T* out,
                   T* workspace) {
@@ -791,6 +797,9 @@ std::size_t score(const Model<T>& model, const Column* columns, std::size_t n, T
 // For exported headers, whose `model` is a constant: the workspace is on the stack. Raw features are
 // float or double, `Real`.
 
+template <class Real>
+constexpr bool is_real = std::is_same_v<Real, float> || std::is_same_v<Real, double>;
+
 template <const auto& model>
 using Number = std::decay_t<decltype(*model.residual)>;
 
@@ -803,6 +812,7 @@ std::size_t score_fixed(const Column* columns, std::size_t n, Number<model> fill
 // Event e has its features at rows + e * n_features.
 template <class Sizes, const auto& model, class Real>
 std::size_t score_rows(const Real* rows, std::size_t n, Number<model> fill, Number<model>* out) {
+    static_assert(is_real<Real>, "raw features are float or double");
     Column columns[model.n_features];
     for (int i = 0; i < model.n_features; ++i)
         columns[i] = {rows + i, model.n_features * sizeof(Real), std::is_same_v<Real, float>};
@@ -813,6 +823,7 @@ std::size_t score_rows(const Real* rows, std::size_t n, Number<model> fill, Numb
 template <class Sizes, const auto& model, class Real>
 std::size_t score_columns(const Real* const* columns, std::size_t n, Number<model> fill,
                           Number<model>* out) {
+    static_assert(is_real<Real>, "raw features are float or double");
     Column strided[model.n_features];
     for (int i = 0; i < model.n_features; ++i)
         strided[i] = {columns[i], sizeof(Real), std::is_same_v<Real, float>};
@@ -821,3 +832,5 @@ std::size_t score_columns(const Real* const* columns, std::size_t n, Number<mode
 
 }  // namespace ISOTONE_ISA
 }  // namespace isotone
+
+#endif

@@ -4,7 +4,7 @@
 #if !defined(ISOTONE_SCALAR)
 #define ISOTONE_SCALAR
 
-#if defined(__FAST_MATH__)
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || __FINITE_MATH_ONLY__
 #error "isotone needs IEEE arithmetic: compile without -use_fast_math and -ffast-math"
 #endif
 

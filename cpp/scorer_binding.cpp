@@ -7,13 +7,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <future>
 #include <list>
 #include <optional>
 #include <memory>
 #include <new>
-#include <numeric>
 #include <string>
-#include <thread>
+#include <system_error>
 #include <variant>
 #include <vector>
 
@@ -27,6 +27,7 @@ namespace {
 
 using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
+constexpr std::size_t least_rows_of_a_thread = 1024;
 constexpr std::size_t shared_lock_rows = 256;  // fewer keep the interpreter lock, which is cheaper
 
 const ScorerKernels<float>& scorer(const Kernels& kernels, float) { return *kernels.scorer_float; }
@@ -325,19 +326,25 @@ private:
         return share(work, batch.n);
     }
 
-    // Calls work(first, last) for as many parts of n events as there are threads.
+    // Sum of work(first, last) over parts of n events, one per thread. A future waits for its thread
+    // when it goes, whatever was thrown meanwhile.
     template <class Work>
     std::int64_t share(Work work, std::size_t n) const {
-        const std::size_t part = (n + threads_ - 1) / threads_;
-        std::vector<std::size_t> n_bad(threads_, 0);
-        const auto run = [&](int i) {
-            n_bad[i] = work(std::min(i * part, n), std::min((i + 1) * part, n));
-        };
-        std::vector<std::thread> threads;
-        for (int i = 1; i < threads_; ++i) threads.emplace_back(run, i);
-        run(0);
-        for (std::thread& thread : threads) thread.join();
-        return std::accumulate(n_bad.begin(), n_bad.end(), std::int64_t(0));
+        const std::size_t most = n / least_rows_of_a_thread + 1;
+        const std::size_t part = n / std::min<std::size_t>(threads_, most) + 1;
+        std::vector<std::future<std::size_t>> others;
+        std::int64_t n_bad = 0;
+        for (std::size_t first = part; first < n; first += part) {
+            const std::size_t last = std::min(first + part, n);
+            try {
+                others.push_back(std::async(std::launch::async, work, first, last));
+            } catch (const std::system_error&) {  // no more threads to be had
+                n_bad += work(first, last);
+            }
+        }
+        n_bad += work(0, std::min(part, n));
+        for (auto& other : others) n_bad += other.get();
+        return n_bad;
     }
 
     const Kernels* kernels_;

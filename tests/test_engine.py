@@ -205,6 +205,50 @@ def test_scores_are_written_to_out() -> None:
             engine(X, bad)  # type: ignore[arg-type]
 
 
+def test_out_must_not_overlap_the_rows() -> None:
+    X = np.asfortranarray(np.zeros((9, 3)))
+    with pytest.raises(ValueError, match="`out` overlaps `X`"):
+        Engine(small())(X, X[:, 0])
+    frame = pd.DataFrame(X, columns=["x0", "x1", "x2"], copy=False)
+    with pytest.raises(ValueError, match="`out` overlaps `X`"):
+        Engine(small())(frame, X[:, 0])
+
+
+class Uneven:
+    """What looks like a frame but has columns of different lengths."""
+
+    columns = ("x0", "x1", "x2")
+
+    def __init__(self, *lengths: int) -> None:
+        self.lengths = dict(zip(self.columns, lengths, strict=True))
+
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, name: str) -> Floats:
+        return np.ones(self.lengths[name])
+
+
+def test_nothing_is_scored_of_uneven_columns() -> None:
+    for nonfinite in ("raise", -1.0):
+        engine = Engine(small(), nonfinite=nonfinite)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=r"have lengths \[4, 4, 3\]"):
+            engine(Uneven(4, 4, 3))
+        with pytest.raises(ValueError, match="has 4 rows but its columns have 3"):
+            engine(Uneven(3, 3, 3))
+
+
+def test_threads_that_cannot_be_had_are_done_without() -> None:
+    frozen, X = small(), np.random.default_rng(0).normal(size=(5000, 3))
+    assert same_bits(Engine(frozen, threads=2_000_000_000)(X), frozen.score(X))
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.longdouble, ">f8", object])
+def test_the_score_of_gaps_holds_for_converted_arrays(kind: Any) -> None:
+    X = np.array([[0.0, 1.0, math.nan], [0.0, 1.0, 2.0]]).astype(kind)
+    assert Engine(small(), nonfinite=-1.0)(X)[0] == -1.0
+
+
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("row", [0, 1, 63, 64, 300, 308])
 def test_what_is_not_finite_is_never_scored(bad: float, row: int) -> None:
@@ -248,6 +292,8 @@ def test_wrong_arguments_are_explained() -> None:
         Engine(frozen, nonfinite="ignore")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="`threads=0` must be at least 1"):
         Engine(frozen, threads=0)
+    with pytest.raises(ValueError, match="is too large for float32"):
+        Engine(small(precision="float32"), nonfinite=1e300)
     with pytest.raises(ValueError, match='`isa="mmx"` does not run here'):
         Engine(frozen, isa="mmx")
     with pytest.raises(ValueError, match=r"shape \(2, 2\); it must have rows and 3 columns"):

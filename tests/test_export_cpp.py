@@ -162,3 +162,14 @@ def test_a_header_of_another_model_is_noticed(tmp_path: Path) -> None:
     Cpp().write(every_step(seed=1), tmp_path / "x")
     with pytest.raises(ValueError, match="does not score as the model does"):
         parity.compare(every_step(seed=0), Cpp(), tmp_path / "x")
+
+
+def test_two_exports_go_into_one_program(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        export.write(every_step(), "cpp", tmp_path / name, check=False)
+    both = '#include "one/one.hpp"\n#include "two/two.hpp"\n'
+    options = ["-fsyntax-only", f"-I{tmp_path}", *STRICT]
+    compiler.build(both, tmp_path / "unused", options, compiler.find_compiler())
+    wrong = both + "auto score(const long long* x) { return one::score(x); }\n"
+    with pytest.raises(ValueError, match="raw features are float or double"):
+        compiler.build(wrong, tmp_path / "unused", options, compiler.find_compiler())

@@ -105,7 +105,7 @@ def test_kept_columns_stand_beside_their_scores() -> None:
 
 
 def test_names_that_cannot_be_are_refused() -> None:
-    with pytest.raises(ValueError, match="`keep` holds 'score', the name of a score; rename"):
+    with pytest.raises(ValueError, match="`keep` and the scores hold 'score' twice"):
         Sql(keep=("score",)).select(small())
     with pytest.raises(ValueError, match="holds a zero byte, which SQL cannot; rename it"):
         Sql(table="a\0b").select(small())
@@ -150,3 +150,28 @@ def test_long_sums_are_not_too_deep_for_a_database(tmp_path: Path) -> None:
 def _network(widths: list[int], group_size: int | None) -> FrozenNetwork:
     cst = [1] * widths[0]
     return freeze(MonotonicNetwork(widths, monotonic_cst=cst, group_size=group_size))
+
+
+def freeze_named(features: list[str]) -> FrozenNetwork:
+    return freeze(MonotonicNetwork([2, 4, 1], monotonic_cst=[1, 0]), features=features)
+
+
+def test_names_that_a_database_mixes_up_are_refused(tmp_path: Path) -> None:
+    frozen = freeze_named(["a", "A"])
+    with pytest.raises(ValueError, match="the features hold 'a' twice"):
+        export.write(frozen, "sql", tmp_path / "model.sql")
+    with pytest.raises(ValueError, match="`keep='id'` is a text"):
+        export.write(frozen, "sql", tmp_path / "model.sql", keep="id")
+
+
+@pytest.mark.parametrize("table", ["s0", "S1", "q0", "s", "q"])
+def test_a_table_may_be_called_like_a_stage(tmp_path: Path, table: str) -> None:
+    export.write(freeze_named(["a", "b"]), "sql", tmp_path / "model.sql", table=table)
+
+
+def test_sqlite_does_not_take_a_missing_column_for_a_text(tmp_path: Path) -> None:
+    export.write(freeze_named(["a", "b"]), "sql", tmp_path / "model.sql", keep=("idd",))
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE TABLE data (a REAL, b REAL, id INTEGER)")
+        with pytest.raises(sqlite3.OperationalError, match="no such column"):
+            connection.execute((tmp_path / "model.sql").read_text())

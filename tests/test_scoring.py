@@ -70,8 +70,30 @@ def test_scores_of_two_models_are_not_mixed(source: Path, tmp_path: Path, client
     score_directory(Scoring(FROZEN), source, target, client)
     assert json.loads((target / NOTE).read_text())["fingerprint"] == FROZEN.fingerprint
     for other in (Scoring(small(seed=1)), Scoring(FROZEN, ("id",))):
-        with pytest.raises(ValueError, match="holds scores of another model or with other"):
+        with pytest.raises(ValueError, match="was not written with this model and these columns"):
             score_directory(other, source, target, client)
+
+
+def test_a_foreign_file_is_not_taken_for_scores(
+    source: Path, tmp_path: Path, client: Client
+) -> None:
+    foreign = tmp_path / "out" / "part0" / "2.parquet"
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("junk")
+    with pytest.raises(ValueError, match="is there but was not written with this model"):
+        score_directory(Scoring(FROZEN), source, tmp_path / "out", client)
+    foreign.unlink()
+    (source / "part1" / "1.PARQUET").hardlink_to(source / "part1" / "1.parquet")
+    assert score_directory(Scoring(FROZEN), source, tmp_path / "out", client) == N_FILES + 1
+
+
+def test_a_table_that_is_read_is_never_replaced(tmp_path: Path, client: Client) -> None:
+    inner = tmp_path / "d" / "d"
+    inner.mkdir(parents=True)
+    for path in (tmp_path / "d" / "x.parquet", inner / "x.parquet"):
+        pa.parquet.write_table(pa.table({"x0": [1.0], "x1": [1.0], "x2": [1.0]}), path)
+    with pytest.raises(ValueError, match=r"would replace .*a table that is read"):
+        score_directory(Scoring(FROZEN), tmp_path / "d", tmp_path, client)
 
 
 def test_a_bad_file_is_named(source: Path, tmp_path: Path, client: Client) -> None:

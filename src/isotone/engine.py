@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.elementary import Floats, Reals
-from isotone.scaling import Scaling, finite_table
+from isotone.scaling import Scaling, as_numbers
 from isotone.steps import Blend, Dense, Pointwise, Sort, Step
 
 try:
@@ -63,8 +63,8 @@ class Engine:
     ----------
     network : a `FrozenNetwork`
     nonfinite : "raise" for an error that names the first NaN or infinity, or the score of such
-        rows, for example ``math.nan``
-    threads : how many to share the rows of large tables among
+        rows, for example ``math.nan``; what is missing in a frame counts as NaN
+    threads : how many to share the rows of large tables among, each having 1024 or more
     isa : an instruction set, one of `Engine.instruction_sets`; the best one by default
 
     Examples
@@ -95,6 +95,8 @@ class Engine:
         self._fill = 0.0 if isinstance(nonfinite, str) else float(nonfinite)
         self._n_outputs = len(network.residual)
         self._dtype = np.dtype(network.precision)
+        if np.isfinite(self._fill) and abs(self._fill) > np.finfo(self._dtype).max:
+            raise ValueError(f"`nonfinite={nonfinite}` is too large for {self._dtype}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (self.network, self.nonfinite, self.threads, self.isa)
@@ -112,7 +114,8 @@ class Engine:
         X : (n_rows, n_features), an array in any order of memory, or a data frame or Arrow table
             with columns of the features' names; float32 and float64 are read where they are
         out : (n_rows,) for one output, otherwise (n_rows, n_outputs), of the network's precision
-            and in C order; the scores are written there
+            and in C order; the scores are written there. It must not overlap `X`, and holds
+            numbers of no meaning after an error
 
         Returns
         -------
@@ -122,14 +125,16 @@ class Engine:
             return self._score_any(X, out)
         target = np.empty(self._shape(len(X)), self._dtype) if out is None else out
         if out is not None:
-            self._check_out(out, len(X))
+            self._check_out(out, len(X), X)
         n_bad = self._program.score(X, target, self._fill)
         if n_bad == 0 or (n_bad > 0 and not self._raises):
             return target
         return self._score_any(X, out)  # explains, or converts
 
-    def _check_out(self, out: Any, n_rows: int) -> None:
+    def _check_out(self, out: Any, n_rows: int, *inputs: Reals) -> None:
         is_array = isinstance(out, np.ndarray)
+        if is_array and any(np.may_share_memory(out, array) for array in inputs):
+            raise ValueError("`out` overlaps `X`; it must be memory of its own: allocate it")
         if (
             is_array
             and out.shape == self._shape(n_rows)
@@ -146,18 +151,21 @@ class Engine:
     def _score_any(self, X: Any, out: Reals | None) -> Reals:
         """Score arrays of any kind, frames, Arrow tables and lists, and explain what is wrong."""
         features = self.network.features
-        named = has_names(X)
-        table = X if named else _as_floats(X, features)
-        if out is None:
-            out = np.empty(self._shape(len(table)), self._dtype)
-        self._check_out(out, len(table))
+        table = X if has_names(X) else as_numbers(X, features)
+        target = np.empty(self._shape(len(table)), self._dtype) if out is None else out
         start = 0
-        for columns in named_columns(X, features) if named else [list(table.T)]:
-            part = out[start : start + len(columns[0])]
-            if self._program.score(columns, part, self._fill) and self._raises:
+        for columns in named_columns(X, features) if has_names(X) else [list(table.T)]:
+            self._check_out(target, len(table), *columns)
+            part = target[start : start + len(columns[0])]
+            n_bad = self._program.score(columns, part, self._fill)
+            if n_bad < 0:
+                raise ValueError(f"the columns of `X` have lengths {[len(c) for c in columns]}")
+            if n_bad and self._raises:
                 _refuse(columns, features, start)
             start += len(columns[0])
-        return out
+        if start != len(table):
+            raise ValueError(f"`X` has {len(table)} rows but its columns have {start}")
+        return target
 
     def _shape(self, n_rows: int) -> tuple[int, ...]:
         return (n_rows,) if self._n_outputs == 1 else (n_rows, self._n_outputs)
@@ -200,13 +208,6 @@ def _add_steps(program: Program, steps: tuple[Step, ...]) -> None:
                 program.merge(keep, add)
 
 
-def _as_floats(X: Any, features: Sequence[str]) -> Reals:
-    """A checked array of float32 or float64, (n_rows, n_features); NaN and infinity pass."""
-    table = np.asarray(X)
-    good = table.dtype in _FLOATS and table.shape[1:] == (len(features),)
-    return table if good and not isinstance(X, np.ma.MaskedArray) else finite_table(X, features)
-
-
 def has_names(X: Any) -> bool:
     """Whether `X` is a data frame or an Arrow table."""
     return hasattr(X, "column_names") or hasattr(X, "columns")
@@ -238,7 +239,7 @@ def _column(values: Any, name: str) -> Reals:
         raise ValueError(f"feature {name!r} holds {array.dtype}; convert it to numbers")
     try:
         return array if array.dtype in _FLOATS else array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"feature {name!r} holds no numbers ({error}); convert it") from error
 
 

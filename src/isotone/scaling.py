@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.elementary import EXP_LIMIT, Floats, exp, log
+from isotone.elementary import EXP_LIMIT, Floats, Reals, exp, log
 
 Kind = Literal["identity", "standard", "robust", "log"]
 
@@ -192,13 +192,14 @@ class Scaling:
         return cls(np.array(data["log"], bool), **{name: numbers(data[name]) for name in names})
 
 
-def finite_table(X: ArrayLike, features: Sequence[str] | None = None) -> Floats:
-    """`X` as an array of finite numbers, (n_rows, n_features)."""
+def as_numbers(X: ArrayLike, features: Sequence[str] | None = None) -> Reals:
+    """`X` as an array (n_rows, n_features): float32 and float64 as they are, others as float64."""
     try:
         table = np.asarray(X)
         if isinstance(X, np.ma.MaskedArray) or table.dtype.kind not in "biufO":
             raise TypeError(f"it is of type {type(X).__name__} and holds {table.dtype}")
-        table = table.astype(np.float64)
+        if table.dtype not in (np.dtype("f4"), np.dtype("f8")):
+            table = table.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"`X` is no table of numbers ({error}); convert its columns") from error
     if table.ndim != 2 or (features is not None and table.shape[1] != len(features)):
@@ -206,6 +207,12 @@ def finite_table(X: ArrayLike, features: Sequence[str] | None = None) -> Floats:
             "columns" if features is None else f"{len(features)} columns: {', '.join(features)}"
         )
         raise ValueError(f"`X` has shape {table.shape}; it must have rows and {columns}")
+    return table
+
+
+def finite_table(X: ArrayLike, features: Sequence[str] | None = None) -> Floats:
+    """`X` as an array of finite numbers in float64, (n_rows, n_features)."""
+    table = as_numbers(X, features).astype(np.float64)
     if not np.all(np.isfinite(table)):
         row, column = np.argwhere(~np.isfinite(table))[0]
         name = f"column {column}" if features is None else f"feature {features[column]!r}"

@@ -116,7 +116,7 @@ def score_directory(
     from distributed import as_completed
 
     files = _pairs(source.resolve(), target.resolve())
-    _take_note(scoring, target)
+    _take_note(scoring, target, [written for _, written in files])
     missing = [pair for pair in files if not _is_done(*pair)]
     on_done(len(files) - len(missing), len(files))
     shared = client.scatter(scoring, broadcast=True, hash=False)  # type: ignore[no-untyped-call]
@@ -137,23 +137,31 @@ def _pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
         raise ValueError(
             f"`--out {target}` is inside the directory that is read; choose one beside it"
         )
-    found = sorted(p for p in source.rglob("*") if p.suffix in (".parquet", ".pq"))
+    found = sorted(p for p in source.rglob("*") if p.suffix.lower() in (".parquet", ".pq"))
     if not found:
         raise ValueError(f"there are no Parquet files in {str(source)!r}; give another directory")
-    return [(path, target / path.relative_to(source)) for path in found]
+    pairs = [(path, target / path.relative_to(source)) for path in found]
+    for _, written in pairs:
+        if written in found:
+            raise ValueError(
+                f"`--out {target}` would replace {str(written)!r}, a table that is read; choose "
+                "another directory"
+            )
+    return pairs
 
 
-def _take_note(scoring: Scoring, target: Path) -> None:
-    """Leave a note in a new directory; refuse one that has scores of another kind."""
-    target.mkdir(parents=True, exist_ok=True)
-    path = target / NOTE
-    if path.exists():
-        if json.loads(path.read_text()) == scoring.note():
-            return
+def _take_note(scoring: Scoring, target: Path, files: list[Path]) -> None:
+    """Leave a note in a new directory; refuse one that has tables of another kind."""
+    path, present = target / NOTE, [file for file in files if file.exists()]
+    noted = json.loads(path.read_text()) if path.exists() else None
+    if noted == scoring.note():
+        return
+    if present:
         raise ValueError(
-            f"{str(target)!r} holds scores of another model or with other columns, see {path}; "
-            "choose a new directory, or empty this one"
+            f"{str(present[0])!r} is there but was not written with this model and these columns "
+            f"(see {path.name} beside it, if any); choose a new directory, or empty this one"
         )
+    target.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(scoring.note(), indent=2))
 
@@ -169,7 +177,7 @@ def _score_file(scoring: Scoring, source: Path, target: Path) -> str:
     remove_leftovers(target)
     try:
         scoring.score(str(source), str(target))
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         return f"{source}: {error}"
     return ""
 

@@ -16,6 +16,8 @@ WIDTH = 99
 TYPES = {"float64": "double", "float32": "float"}
 
 _RESERVED = """
+NULL abs div errno exit exp index j0 j1 jn log rand read remove rename select signal stderr
+stdin stdout time write y0 y1 yn
 alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
 char32_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
 constinit continue decltype default delete do double dynamic_cast else enum explicit export extern

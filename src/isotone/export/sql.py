@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,8 @@ class Sql:
             raise ValueError(
                 f"`dialect={self.dialect!r}` is unknown; choose from {get_args(Dialect)}"
             )
+        if isinstance(self.keep, str):
+            raise ValueError(f"`keep={self.keep!r}` is a text; give names, [{self.keep!r}]")
 
     def write(self, frozen: FrozenNetwork, path: Path) -> None:
         with replacing(path) as temporary:
@@ -63,13 +66,10 @@ class Sql:
     def select(self, frozen: FrozenNetwork) -> str:
         """The statement, with a comment that says what it is."""
         names = score_names(frozen)
-        for name in self.keep:
-            if name in names:
-                raise ValueError(
-                    f"`keep` holds {name!r}, the name of a score; rename that column of the table"
-                )
+        _check_different("the features", frozen.features)
+        _check_different("`keep` and the scores", (*self.keep, *names))
         statement = Statement(self.dialect, self.table)
-        kept = [statement.read(quote(name)) for name in self.keep]
+        kept = [statement.read(statement.column(name)) for name in self.keep]
         scores = _score(statement, frozen)
         about = json.dumps(summary(frozen)).replace("*", "\\u002a")  # no end of the comment
         columns = dict(zip((*self.keep, *names), (*kept, *scores), strict=True))
@@ -93,6 +93,17 @@ class Sql:
         return math.inf
 
 
+def _check_different(what: str, names: Sequence[str]) -> None:
+    """Databases do not tell large letters from small ones."""
+    folded = [name.casefold() for name in names]
+    for name in names:
+        if folded.count(name.casefold()) > 1:
+            raise ValueError(
+                f"{what} hold {name!r} twice, as a database reads names; they must differ by more "
+                "than large and small letters: rename one"
+            )
+
+
 def _score(statement: Statement, frozen: FrozenNetwork) -> Units:
     u = [_scaled(statement, frozen, i) for i in range(frozen.n_features)]
     h = _apply(statement, frozen.steps, u)
@@ -102,7 +113,7 @@ def _score(statement: Statement, frozen: FrozenNetwork) -> Units:
 def _scaled(statement: Statement, frozen: FrozenNetwork, i: int) -> Expression:
     """One feature as it enters the first step; NULL unless it is a finite number."""
     scaling = frozen.scaling
-    x = statement.read(statement.finite(quote(frozen.features[i])))
+    x = statement.read(statement.finite(statement.column(frozen.features[i])))
     if scaling.log[i]:
         shifted = statement.let(x + float(scaling.offset[i]))
         x = log(statement, statement.maximum(shifted, float(scaling.floor[i])))

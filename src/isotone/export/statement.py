@@ -63,6 +63,8 @@ class Statement:
 
     def __init__(self, dialect: Dialect, table: str) -> None:
         self.dialect, self.table = dialect, table
+        # what stages are called: not like the table, which the first one reads
+        self._prefix = "q" if table.casefold().startswith("s") else "s"
         self._stage: dict[str, int] = {}
         self._definition: dict[str, Expression] = {}
 
@@ -72,6 +74,10 @@ class Statement:
     def read(self, text: str) -> Expression:
         """A column of the first stage, made from columns of the table."""
         return self._define(Expression(text, frozenset(), self.dialect), 0)
+
+    def column(self, name: str) -> str:
+        """A column of the table. SQLite would take a bare name that is none for a text."""
+        return f"{self._prefix}.{quote(name)}"
 
     def let(self, x: Expression) -> Expression:
         """`x` as a column of the first stage that can have it."""
@@ -142,11 +148,12 @@ class Statement:
                 for name, use in needed.items()
                 if self._stage[name] <= stage < use
             )
-            source = quote(self.table) if stage == 0 else f"s{stage - 1}"
-            stages.append(f"s{stage} AS (SELECT {columns} FROM {source}{end})")
+            table = f"{quote(self.table)} AS {self._prefix}"
+            source = table if stage == 0 else f"{self._prefix}{stage - 1}"
+            stages.append(f"{self._prefix}{stage} AS (SELECT {columns} FROM {source}{end})")
         named = ", ".join(f"{x.text} AS {quote(name)}" for name, x in results.items())
         chain = ",\n".join(stages)
-        return f"WITH {chain}\nSELECT {named} FROM s{last}{end}"
+        return f"WITH {chain}\nSELECT {named} FROM {self._prefix}{last}{end}"
 
     def _last_uses(self, results: dict[str, Expression], end: int) -> dict[str, int]:
         """The last stage that reads every column that is read."""

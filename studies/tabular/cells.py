@@ -1,0 +1,114 @@
+"""Cells: one contestant on one split of one data set by one protocol; computed once, then kept.
+
+A cell is a file below `results/tabular/`. It is kept as long as the code that made it is the same,
+so that a comparison can be stopped at any moment and goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal
+
+import isotone
+from studies.tabular import ours, peers, trees
+from studies.tabular.contest import Contestant
+from studies.tabular.protocols import Score, clean
+from studies.tabular.reference import reference
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent.parent
+Protocol = Literal["clean", "reference"]
+
+CONTESTANTS: dict[str, Contestant] = {
+    contestant.name: contestant
+    for contestant in (
+        ours.SMALL,
+        ours.WIDE,
+        peers.Authors(),
+        peers.Mononet(),
+        trees.LightGBM(),
+        trees.XGBoost(),
+        trees.HistGradientBoosting(),
+        peers.Perceptron(),
+        peers.Linear(),
+    )
+}
+_SHARED = ("files", "datasets", "contest", "protocols")
+_PACKAGES = {"xgboost": "xgboost-cpu", "sklearn": "scikit-learn"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One entry of the comparison."""
+
+    protocol: Protocol
+    dataset: str
+    contestant: str
+    split: int
+    quick: bool = False
+    root: Path = field(default=ROOT / "results")
+
+    @property
+    def path(self) -> Path:
+        directory = self.root / ("quick" if self.quick else "") / "tabular" / self.protocol
+        name = "".join(c if c.isalnum() else "-" for c in self.contestant)
+        return directory / self.dataset / f"{name}-{self.split}.json"
+
+    def key(self) -> str:
+        """A digest of the code that a cell depends on."""
+        contestant = CONTESTANTS[self.contestant]
+        module = type(contestant).__module__.rpartition(".")[2]
+        modules = (module, "reference") if self.protocol == "reference" else (module,)
+        return _digest(modules, contestant.needs)
+
+    def stored(self) -> Score | None:
+        """The outcome, if this code has computed it before."""
+        if not self.path.exists():
+            return None
+        content = json.loads(self.path.read_text())
+        return Score(**content["score"]) if content["key"] == self.key() else None
+
+    def run(self) -> Score:
+        """The stored outcome, or a new one."""
+        return self.stored() or self._run()
+
+    def _run(self) -> Score:
+        start = time.process_time()
+        if self.protocol == "reference":
+            score = reference(self.dataset, self.split, self.quick)
+        else:
+            score = clean(CONTESTANTS[self.contestant], self.dataset, self.split, self.quick)
+        seconds = round(time.process_time() - start, 2)
+        content = {"key": self.key(), "seconds": seconds, "score": asdict(score)}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        part = self.path.with_suffix(".part")
+        part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        part.replace(self.path)
+        return score
+
+
+@lru_cache(maxsize=32)
+def _digest(modules: tuple[str, ...], needs: str) -> str:
+    digest = hashlib.sha256()
+    paths = [HERE / f"{name}.py" for name in (*_SHARED, *modules)]
+    if needs == "isotone":
+        paths += _sources()
+    else:
+        package = _PACKAGES.get(needs, needs)
+        digest.update(f"{package} {importlib.metadata.version(package)}".encode())
+    for path in paths:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _sources() -> Sequence[Path]:
+    """What a model of ours depends on."""
+    package = Path(isotone.__file__).parent
+    return sorted(package.glob("*.py")) + sorted((ROOT / "cpp").glob("*.[ch]pp"))

@@ -1,0 +1,154 @@
+"""Files: where the tables of the studies come from.
+
+They are looked for in the directory `ISOTONE_DATA`, then in a cache, and otherwise fetched from
+their public homes into the cache. The digest of what was fetched must be the one that is written
+here: nobody compares numbers on other rows without noticing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import tarfile
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
+_REFERENCE = "https://raw.githubusercontent.com/niklasnolte/monotonic_tests/main/data/"
+_SECONDS = 60.0
+
+
+class NoDataError(RuntimeError):
+    """A table is neither at hand nor to be had."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a file is published; `member` is its name (or the start of its names) in an archive.
+
+    The digest is of the content, unpacked.
+    """
+
+    url: str
+    sha256: str
+    member: str = ""
+
+
+SOURCES = {
+    "adult/adult.data": Source(
+        _UCI + "adult/adult.data",
+        "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+    ),
+    "adult/adult.test": Source(
+        _UCI + "adult/adult.test",
+        "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+    ),
+    "auto_mpg/auto-mpg.csv": Source(
+        _REFERENCE + "auto-mpg.csv",
+        "09a282cf12c7ab4ffb517b496b0dd1a8bac6e95977178cc7832c32044c32c3f6",
+    ),
+    "bike_sharing/hour.csv": Source(
+        _UCI + "00275/Bike-Sharing-Dataset.zip",
+        "e03de4ee4ef4dc376ac6e04bf829673c6269e8eba5c60fa121640fa2f829504f",
+        "hour.csv",
+    ),
+    "blog_feedback/blogData_train.csv.gz": Source(
+        _UCI + "00304/BlogFeedback.zip",
+        "f3cc953ea9913361be6d3bae2c393eef73eab57b1cb8e5bf8a22f1e5eb5dd05f",
+        "blogData_train.csv",
+    ),
+    "blog_feedback/blogData_test.csv.gz": Source(  # 60 files, one for every day
+        _UCI + "00304/BlogFeedback.zip",
+        "b8143cca9c76597c0ab8b433e2dd3a547c20276771e1fc24f8804349d85160c9",
+        "blogData_test-",
+    ),
+    "boston_housing/Boston.csv": Source(
+        "https://raw.githubusercontent.com/intro-stat-learning/ISLP/main/ISLP/data/Boston.csv",
+        "c9c9ac3fb3574db6ff1e7e11a03117d0ce8a5e2e817c3755fa5045fc66d9d94b",
+    ),
+    "california_housing/cal_housing.data": Source(  # the archive that scikit-learn fetches
+        "https://ndownloader.figshare.com/files/5976036",
+        "a2b44dcc7e1c9091b43c4f458b25cbd1f7e8068d08edd26bc4703108d3fa6214",
+        "CaliforniaHousing/cal_housing.data",
+    ),
+    "compas/compas_scores_two_years.csv": Source(
+        _REFERENCE + "compas_scores_two_years.csv",
+        "d180e410066da845eceb452417fbf8b119633f05526bcb29ef2c5b546d8946c5",
+    ),
+    "german_credit/german.data": Source(
+        _UCI + "statlog/german/german.data",
+        "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
+    ),
+    "heart_disease/heart_test.csv": Source(
+        _REFERENCE + "heart_test.csv",
+        "0454aeb41092b0b54d8e40b254700f16c79857ad48376bf2bf9be608944e6d1b",
+    ),
+    "heart_disease/heart_train.csv": Source(
+        _REFERENCE + "heart_train.csv",
+        "ee7d8a19680186f9f676490effca221cb9794eba298e00e922a79f60a1474597",
+    ),
+}
+
+
+def cache() -> Path:
+    """Where fetched files are kept."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "isotone" / "data"
+
+
+def find(name: str) -> Path:
+    """The path of a table, which is fetched if need be."""
+    directory = os.environ.get("ISOTONE_DATA")
+    for place in [Path(directory), cache()] if directory else [cache()]:
+        if (place / name).exists():
+            return place / name
+    return _fetch(name, cache() / name)
+
+
+def _fetch(name: str, path: Path) -> Path:
+    source = SOURCES.get(name)
+    advice = f"put it below a directory and name that directory in ISOTONE_DATA, as {name}"
+    if source is None:
+        raise NoDataError(f"{name} is not published in this form; {advice}")
+    try:
+        with urllib.request.urlopen(source.url, timeout=_SECONDS) as answer:
+            content = unpack(answer.read(), source.member)
+    except OSError as error:
+        raise NoDataError(f"{name} is not here and {source.url} gave {error}; {advice}") from error
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != source.sha256:
+        raise NoDataError(
+            f"{source.url} has changed: its sha256 is {digest}, but must be {source.sha256}; "
+            f"find the old file and {advice}"
+        )
+    with _whole(path) as part:
+        part.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+    return path
+
+
+def unpack(content: bytes, member: str) -> bytes:
+    """A file of an archive; those whose names begin with `member` are joined in their order."""
+    if not member:
+        return content
+    if content[:2] == b"PK":
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = sorted(name for name in archive.namelist() if name.startswith(member))
+            return b"".join(archive.read(name) for name in names)
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        file = archive.extractfile(member)
+        return file.read() if file else b""
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A path to write to that becomes `path` when all is written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + f".{os.getpid()}")
+    yield part
+    part.replace(path)

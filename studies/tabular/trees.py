@@ -1,0 +1,175 @@
+"""Trees: boosted ones with monotone constraints, from three libraries.
+
+They see the raw table. The number of trees is chosen on the validation rows, at most `ROUNDS`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+from isotone.elementary import Floats
+from studies.tabular.contest import BUDGET, Choice, Model, Problem, Table, best
+
+ROUNDS, _PATIENCE = 200, 20
+
+Setting = dict[str, Any]
+
+
+def _settings(name: str, sizes: tuple[int, ...]) -> list[Setting]:
+    settings = [{name: size, "learning_rate": r} for size, r in product(sizes, (0.05, 0.15))]
+    assert len(settings) == BUDGET
+    return settings
+
+
+def _tried(settings: list[Setting], problem: Problem) -> list[Setting]:
+    return settings[:2] if problem.quick else settings
+
+
+def _most(problem: Problem) -> int:
+    return 5 if problem.quick else ROUNDS
+
+
+class LightGBM:
+    """LightGBM with its monotone constraints."""
+
+    name, needs, monotone = "LightGBM", "lightgbm", True
+    settings = _settings("num_leaves", (4, 8, 16, 31))
+
+    def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
+        import lightgbm
+
+        choices = []
+        for setting in _tried(self.settings, problem):
+            data = lightgbm.Dataset(train.X, train.y)
+            booster = lightgbm.train(
+                self._parameters(problem, setting),
+                data,
+                _most(problem),
+                valid_sets=[lightgbm.Dataset(validation.X, validation.y, reference=data)],
+                callbacks=[lightgbm.early_stopping(_PATIENCE, verbose=False)],
+            )
+            rounds = booster.best_iteration or _most(problem)
+            score = np.asarray(booster.predict(validation.X, num_iteration=rounds))
+            choices.append(Choice(setting, rounds, problem.loss(validation.y, score), score))
+        return best(choices)
+
+    def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
+        import lightgbm
+
+        parameters = self._parameters(problem, choice.setting)
+        booster = lightgbm.train(parameters, lightgbm.Dataset(rows.X, rows.y), choice.rounds)
+        leaves = [tree["num_leaves"] for tree in booster.dump_model()["tree_info"]]
+        nodes = sum(2 * n - 1 for n in leaves)
+        return Model(lambda X: np.asarray(booster.predict(X)), nodes)
+
+    def _parameters(self, problem: Problem, setting: Setting) -> dict[str, Any]:
+        return setting | {
+            "objective": "binary" if problem.task == "classification" else "regression",
+            "monotone_constraints": problem.directions.tolist(),
+            "min_data_in_leaf": 10,
+            "num_threads": 1,
+            "seed": problem.seed,
+            "verbosity": -1,
+        }
+
+
+class XGBoost:
+    """XGBoost with its monotone constraints."""
+
+    name, needs, monotone = "XGBoost", "xgboost", True
+    settings = _settings("max_depth", (2, 3, 4, 6))
+
+    def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
+        import xgboost
+
+        held_out = xgboost.DMatrix(validation.X, validation.y)
+        choices = []
+        for setting in _tried(self.settings, problem):
+            booster = xgboost.train(
+                self._parameters(problem, setting),
+                xgboost.DMatrix(train.X, train.y),
+                _most(problem),
+                evals=[(held_out, "validation")],
+                early_stopping_rounds=_PATIENCE,
+                verbose_eval=False,
+            )
+            rounds = booster.best_iteration + 1
+            score = booster.predict(held_out, iteration_range=(0, rounds)).astype(np.float64)
+            choices.append(Choice(setting, rounds, problem.loss(validation.y, score), score))
+        return best(choices)
+
+    def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
+        import xgboost
+
+        data = xgboost.DMatrix(rows.X, rows.y)
+        booster = xgboost.train(self._parameters(problem, choice.setting), data, choice.rounds)
+        nodes = sum(tree.count("\n") for tree in booster.get_dump())
+
+        def score(X: Floats) -> Floats:
+            values: Floats = booster.predict(xgboost.DMatrix(X)).astype(np.float64)
+            return values
+
+        return Model(score, nodes)
+
+    def _parameters(self, problem: Problem, setting: Setting) -> dict[str, Any]:
+        classes = problem.task == "classification"
+        return setting | {
+            "objective": "binary:logistic" if classes else "reg:squarederror",
+            "monotone_constraints": tuple(problem.directions.tolist()),
+            "tree_method": "hist",
+            "nthread": 1,
+            "seed": problem.seed,
+            "verbosity": 0,
+        }
+
+
+@dataclass(frozen=True)
+class HistGradientBoosting:
+    """scikit-learn's boosted trees with its monotone constraints."""
+
+    name: str = "HistGradientBoosting"
+    needs: str = "sklearn"
+    monotone: bool = True
+
+    def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
+        settings = _tried(_settings("max_leaf_nodes", (4, 8, 16, 31)), problem)
+        choices = []
+        for setting in settings:
+            model = self._model(problem, setting, _most(problem)).fit(train.X, train.y)
+            for rounds, score in enumerate(_stages(model, validation.X), start=1):
+                loss = problem.loss(validation.y, score)
+                choices.append(Choice(setting, rounds, loss, score))
+        return best(choices)
+
+    def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
+        model = self._model(problem, choice.setting, choice.rounds).fit(rows.X, rows.y)
+        nodes = sum(len(tree.nodes) for stage in model._predictors for tree in stage)
+        if problem.task == "regression":
+            return Model(lambda X: model.predict(X), nodes)
+        return Model(lambda X: model.predict_proba(X)[:, 1], nodes)
+
+    def _model(self, problem: Problem, setting: Setting, rounds: int) -> Any:
+        kind = (
+            HistGradientBoostingClassifier
+            if problem.task == "classification"
+            else HistGradientBoostingRegressor
+        )
+        return kind(
+            **setting,
+            max_iter=rounds,
+            min_samples_leaf=10,
+            early_stopping=False,
+            monotonic_cst=problem.directions,
+            random_state=problem.seed,
+        )
+
+
+def _stages(model: Any, X: Floats) -> list[Floats]:
+    if hasattr(model, "staged_predict_proba"):
+        return [p[:, 1] for p in model.staged_predict_proba(X)]
+    return list(model.staged_predict(X))

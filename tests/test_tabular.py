@@ -1,0 +1,281 @@
+"""The tables: nothing is learned from test rows, and the documentation says what was found."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import tarfile
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from studies.tabular import cells, compare, files, protocols, reference, tables
+from studies.tabular.contest import BUDGET, Choice, Model, Problem, Table, View
+from studies.tabular.datasets import LOADERS, Dataset, load
+from studies.tabular.files import NoDataError, Source, find, unpack
+from studies.tabular.protocols import best_threshold, measure, split
+
+needs_data = pytest.mark.skipif(
+    "ISOTONE_DATA" not in os.environ,
+    reason="set ISOTONE_DATA to the directory of the public tables",
+)
+RNG = np.random.default_rng(0)
+X = np.column_stack([RNG.normal(size=400), RNG.exponential(size=400), RNG.integers(0, 2, 400)])
+Z = X[:, 0] - 0.5 * X[:, 1] + np.sin(3 * X[:, 2])
+
+
+def toy(task: Any = "regression", **fields: Any) -> Dataset:
+    y = Z if task == "regression" else (Z > 0).astype(float)
+    metric: Any = "rmse" if task == "regression" else "accuracy"
+    directions = np.array([1, -1, 0], dtype=np.int8)
+    return replace(Dataset("toy", task, metric, ("a", "b", "c"), directions, X, y), **fields)
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError("no network")
+
+    monkeypatch.setattr(files.urllib.request, "urlopen", refuse)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("ISOTONE_DATA", raising=False)
+    load.cache_clear()
+    return tmp_path
+
+
+class Served(io.BytesIO):
+    """An answer of a server."""
+
+
+def serve(monkeypatch: pytest.MonkeyPatch, content: bytes, digest: str = "") -> None:
+    sha256 = digest or hashlib.sha256(content).hexdigest()
+    monkeypatch.setitem(files.SOURCES, "toy/toy.csv", Source("https://example.org/toy", sha256))
+    monkeypatch.setattr(files.urllib.request, "urlopen", lambda *_, **__: Served(content))
+
+
+def test_without_data_and_network_a_message_says_what_to_do(no_network: Path) -> None:
+    with pytest.raises(NoDataError, match="no network; put it below a directory and name"):
+        find("boston_housing/Boston.csv")
+    with pytest.raises(NoDataError, match="is not published in this form; put it"):
+        find("loan/lendingclub_2007_2011.csv.gz")
+
+
+def test_what_was_fetched_is_kept(no_network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch, b"a,b\n1,2\n")
+    path = find("toy/toy.csv")
+    assert path.is_relative_to(no_network)
+    serve(monkeypatch, b"other")
+    assert find("toy/toy.csv").read_bytes() == b"a,b\n1,2\n"
+
+
+def test_other_content_is_refused(no_network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    serve(monkeypatch, b"a,b\n", digest="0" * 64)
+    with pytest.raises(NoDataError, match=f"has changed: its sha256 is .* but must be {'0' * 64}"):
+        find("toy/toy.csv")
+    assert not list(no_network.rglob("toy.csv*"))
+
+
+def test_archives_are_unpacked_and_parts_joined_in_order() -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in ("day-2", "day-1", "else"):
+            archive.writestr(name, name)
+    assert unpack(packed.getvalue(), "day-") == b"day-1day-2"
+    tape = io.BytesIO()
+    with tarfile.open(fileobj=tape, mode="w:gz") as tar:
+        member = tarfile.TarInfo("a/b")
+        member.size = 3
+        tar.addfile(member, io.BytesIO(b"abc"))
+    assert unpack(tape.getvalue(), "a/b") == b"abc"
+
+
+def test_a_comparison_without_data_says_so_and_ends(
+    no_network: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare.main(["--quick"]) == 0
+    printed = capsys.readouterr().out
+    assert "without heart" in printed
+    assert "nothing to compare" in printed
+
+
+def test_unknown_data_are_refused() -> None:
+    with pytest.raises(ValueError, match="`name='iris'` is unknown; choose from heart"):
+        load("iris")
+
+
+# rows, columns, directions that are not 0, rows of the test part: as the publishers describe them
+SHAPES = {
+    "heart": (303, 13, 2, None),
+    "auto_mpg": (392, 7, 3, None),
+    "boston": (506, 12, 3, None),
+    "german": (1000, 52, 5, None),
+    "compas": (6172, 13, 4, None),
+    "california": (20640, 8, 1, None),
+    "loan": (38011, 29, 5, None),
+    "bike": (17379, 20, 2, 3476),
+    "adult": (45222, 48, 3, 15060),
+    "blog": (54314, 276, 8, 7027),
+}
+
+
+@needs_data
+@pytest.mark.parametrize("name", LOADERS)
+def test_data_are_what_their_publishers_describe(name: str) -> None:
+    data = load(name)
+    n_test = None if data.test is None else int(data.test.sum())
+    assert (*data.X.shape, data.n_monotone, n_test) == SHAPES[name]
+    assert len(data.features) == data.X.shape[1]
+    assert np.all(np.isfinite(data.X))
+    if data.task == "classification":
+        assert set(data.y) == {0.0, 1.0}
+
+
+@needs_data
+def test_the_reference_rows_are_those_of_the_literature() -> None:
+    sizes = {"compas": (4937, 1235), "auto_mpg": (313, 79), "heart": (242, 61)}
+    for name, expected in (sizes | {"blog": (47302, 6968)}).items():
+        _, train, test, _ = reference.reference_rows(name, 0)
+        assert (len(train), len(test)) == expected, name
+    _, _, compas, _ = reference.reference_rows("compas", 0)
+    assert 1 - compas.y.mean() == pytest.approx(0.564, abs=5e-4)  # the majority
+    heart, *_ = reference.reference_rows("heart", 0)
+    assert heart.features[0] == "row"
+
+
+def test_parts_of_a_split_have_no_row_in_common() -> None:
+    data = toy(y=np.arange(400.0))
+    for k in range(3):
+        parts = split(data, k)
+        rows = [set(part.y) for part in (parts.train, parts.validation, parts.test)]
+        assert [len(part) for part in rows] == [240, 80, 80]
+        assert len(set.union(*rows)) == 400
+    assert set(split(data, 0).test.y) != set(split(data, 1).test.y)
+
+
+def test_the_publishers_test_part_is_kept() -> None:
+    test = np.arange(400) >= 300
+    parts = split(toy(y=np.arange(400.0), test=test), 5)
+    assert set(parts.test.y) == set(range(300, 400))
+
+
+class Spy:
+    """Remembers what it was shown."""
+
+    name, needs, monotone = "spy", "isotone", True
+
+    def __init__(self) -> None:
+        self.shown: list[Table] = []
+
+    def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
+        self.shown += [train, validation]
+        return Choice({}, 1, 0.0, np.full(len(validation), 0.5))
+
+    def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
+        self.shown.append(rows)
+        return Model(lambda X: X[:, 0], 1)
+
+
+def test_no_contestant_is_shown_test_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = toy()
+    monkeypatch.setattr(protocols, "load", lambda name: data)
+    spy = Spy()
+    score = protocols.clean(spy, "toy", 3)
+    test = split(data, 3).test
+    assert not np.isin(np.concatenate([table.y for table in spy.shown]), test.y).any()
+    assert score.value == pytest.approx(np.sqrt(np.mean((test.y - test.X[:, 0]) ** 2)))
+    assert score.violations == 0.0
+
+
+def test_wrong_moves_are_found() -> None:
+    data = toy()
+    parts = split(data, 0)
+    assert protocols.violations(lambda X: X[:, 0] - X[:, 1], data, parts) == 0.0
+    assert protocols.violations(lambda X: X[:, 0] + X[:, 1], data, parts) == 0.5
+    assert protocols.violations(lambda X: np.sin(9 * X[:, 0]), data, parts) == 0.5
+
+
+def test_metrics() -> None:
+    y, score = np.array([0.0, 1.0, 1.0, 0.0]), np.array([0.1, 0.4, 0.9, 0.35])
+    assert measure("accuracy", y, score, 0.5) == 0.75
+    assert measure("auc", y, score) == 1.0
+    assert measure("mse", y, y + 2.0) == 4.0
+    assert measure("rmse", y, y + 2.0) == 2.0
+    assert best_threshold(y, score, np.array([0.2, 0.38, 0.39, 0.6])) == 0.39
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("name", cells.CONTESTANTS)
+def test_contestants_learn_and_the_monotone_ones_are(name: str, task: Any) -> None:
+    contestant = cells.CONTESTANTS[name]
+    pytest.importorskip(contestant.needs)
+    data = toy(task)
+    parts, problem = split(data, 0), Problem.of(data, 0, quick=True)
+    choice = contestant.choose(problem, parts.train, parts.validation)
+    assert choice.score.shape == parts.validation.y.shape
+    model = contestant.fit(problem, parts.train + parts.validation, choice)
+    score = model.score(parts.test.X)
+    flat = np.full(len(score), parts.train.y.mean())
+    assert problem.loss(parts.test.y, score) < problem.loss(parts.test.y, flat)
+    assert model.n_parameters > 0
+    if contestant.monotone:
+        assert protocols.violations(model.score, data, parts) == 0.0
+    assert (model.slope is not None) == (contestant.needs == "isotone")
+
+
+def test_wide_tables_are_narrowed_by_training_rows_and_keep_directions() -> None:
+    X = np.random.default_rng(1).normal(size=(200, 80))
+    directions = np.zeros(80, dtype=np.int8)
+    directions[70] = 1
+    view = View.of(Problem("regression", directions), Table(X, 3 * X[:, 7]))
+    assert len(view.kept) == 25
+    assert {7, 70} <= set(view.kept.tolist())
+
+
+def test_all_have_the_same_budget() -> None:
+    for contestant in cells.CONTESTANTS.values():
+        settings = getattr(contestant, "settings", None)
+        assert settings is None or len(settings) == BUDGET
+
+
+@needs_data
+def test_a_quick_comparison_runs_and_goes_on(tmp_path: Path) -> None:
+    wanted = [
+        cell
+        for cell in compare.cells_of(["auto_mpg", "heart"], 1, quick=True, root=tmp_path)
+        if cell.contestant in ("isotone, small", "XGBoost")
+    ]
+    done = wanted[0].run()
+    scores = compare.run_all(wanted, 1, Console(quiet=True))
+    assert scores[wanted[0]] == done
+    assert compare.stored(wanted) == scores
+    text = tables.overview(tables.summarize(scores | _with_large(scores)))
+    assert text.count("\n") == 4
+    wanted[0].path.write_text(wanted[0].path.read_text().replace('"key": "', '"key": "old'))
+    assert wanted[0].stored() is None
+
+
+def _with_large(scores: dict[cells.Cell, protocols.Score]) -> dict[cells.Cell, protocols.Score]:
+    return {
+        replace(cell, contestant="isotone"): score
+        for cell, score in scores.items()
+        if cell.protocol == "clean"
+    }
+
+
+def test_the_documentation_says_what_was_found() -> None:
+    page = tables.PAGE.read_text()
+    assert tables.render(page, tables.load_results()) == page
+
+
+def test_no_violation_of_ours_was_found_and_its_slopes_are_certified() -> None:
+    clean = tables.load_results()["clean"]
+    for dataset, table in clean.items():
+        for name in ("isotone, small", "isotone"):
+            assert table[name]["violations"] == 0, dataset
+            assert table[name]["slope"] <= 2 * max(cells.ours.LADDER), dataset
