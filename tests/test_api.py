@@ -20,7 +20,8 @@ PACKAGE = Path(isotone.__file__).parent
 NUMPY_HALF = [
     *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps"),
     *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "export"),
-    *("rootfile", "table", "missing", "encoding", "scoring", "dataset", "fused"),
+    *("rootfile", "table", "missing", "encoding", "scoring"),
+    *("working_point", "efficiency", "candidates", "dataset", "fused"),
 ]
 TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),

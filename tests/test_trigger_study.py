@@ -19,7 +19,7 @@ from studies.trigger.models import Effort, train_free, train_lipschitz, train_tr
 from studies.trigger.parameters import SIZES, Parameters
 from studies.trigger.storage import provenance
 from studies.trigger.tables import FOUR, TWO, Candidates, Hadrons, Tables, is_validation
-from studies.trigger.working_point import allowed_fraction, choose, n_validation
+from studies.trigger.working_point import choose, n_validation
 
 SHORT = Effort(epochs=1, batch_size=1024, trees=5)
 
@@ -38,14 +38,6 @@ def test_training_rows_are_balanced_and_never_judged(tables: Tables) -> None:
     signal = tables.signal.training
     rows = {tuple(row) for row in signal.X}
     assert all(tuple(row) in rows for row in X[y == 1][:50])
-
-
-def test_the_allowed_fraction_gives_the_allowed_rate() -> None:
-    fraction = allowed_fraction(660e3, 30e6, 5.24)
-    assert fraction == pytest.approx(0.00424, abs=1e-5)
-    assert 30e6 * (1 - math.exp(-5.24 * fraction)) == pytest.approx(660e3)
-    with pytest.raises(ValueError, match=r"`max_rate=.* must be below the 30000000.0 Hz"):
-        allowed_fraction(31e6, 30e6, 5.24)
 
 
 def test_the_working_point_is_the_loosest_below_the_rate(tables: Tables) -> None:

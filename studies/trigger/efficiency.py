@@ -6,24 +6,14 @@ its candidates does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from isotone.efficiency import Efficiency, in_groups
 from studies.trigger.parameters import Bools, Floats, Ints
 from studies.trigger.tables import Candidates, Hadrons
 
 #: edges of proper time in ps
 EDGES: Floats = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 11.0, 15.0, 25.0])
-
-
-@dataclass(frozen=True, eq=False)
-class Efficiency:
-    """Values with their binomial errors, for each of `at`: channel codes or middles of bins."""
-
-    at: Floats
-    value: Floats
-    error: Floats
 
 
 def passing(hadrons: Hadrons, candidates: Candidates, scores: Floats, threshold: float) -> Bools:
@@ -35,9 +25,7 @@ def by_channel(hadrons: Hadrons, passed: Bools, min_proper_time: float = 0.2) ->
     """With respect to the truth cut: preselection times threshold."""
     truth = hadrons.proper_time > min_proper_time
     codes = np.unique(hadrons.channel)
-    return _efficiency(
-        codes.astype(float), [(truth & (hadrons.channel == code)) for code in codes], passed
-    )
+    return in_groups(passed, [truth & (hadrons.channel == code) for code in codes], codes)
 
 
 def by_proper_time(
@@ -48,13 +36,4 @@ def by_proper_time(
     seen = (hadrons.n_candidates > 0) & (beauty if flavor == 2 else ~beauty)
     index: Ints = np.searchsorted(edges, hadrons.proper_time, side="right") - 1
     middles = np.sqrt(edges[:-1] * edges[1:])
-    return _efficiency(middles, [seen & (index == i) for i in range(len(middles))], passed)
-
-
-def _efficiency(at: Floats, groups: list[Bools], passed: Bools) -> Efficiency:
-    n = np.array([group.sum() for group in groups])
-    k = np.array([(group & passed).sum() for group in groups])
-    # the mean and width of the posterior with a flat prior: never 0 or 1 without an error
-    value = (k + 1) / (n + 2)
-    error = np.sqrt(value * (1 - value) / (n + 3))
-    return Efficiency(at, np.where(n > 0, k / np.maximum(n, 1), np.nan), error)
+    return in_groups(passed, [seen & (index == i) for i in range(len(middles))], middles)

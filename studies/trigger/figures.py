@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from studies.trigger.efficiency import Efficiency
+from isotone.efficiency import Efficiency
 from studies.trigger.models import Model
 from studies.trigger.parameters import Floats, Ints
 

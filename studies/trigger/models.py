@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 import isotone
 from isotone.losses import CrossEntropy, balanced_weights
+from studies.trigger.candidates import FEATURES
 from studies.trigger.parameters import Floats, Ints
 from studies.trigger.tables import DIRECTIONS
 
@@ -61,6 +62,7 @@ def train_lipschitz(
     *,
     seed: int = 0,
     lipschitz: float = 2.0,
+    progress: bool = False,
 ) -> Lipschitz:
     """Two hidden layers of 20, all units sorted, λ = 2, increasing in all but the vertex χ²."""
     torch.manual_seed(seed)
@@ -80,8 +82,11 @@ def train_lipschitz(
     )
     ensemble = isotone.Ensemble([network])
     weights = balanced_weights(y)
-    ensemble.train(X[:, inputs], y, CrossEntropy(), recipe, sample_weight=weights)
-    return Lipschitz(inputs, isotone.freeze(ensemble.networks[0]))
+    ensemble.train(
+        X[:, inputs], y, CrossEntropy(), recipe, sample_weight=weights, progress=progress
+    )
+    features = [FEATURES[i] for i in inputs]
+    return Lipschitz(inputs, isotone.freeze(ensemble.networks[0], features=features))
 
 
 @dataclass(frozen=True, eq=False)

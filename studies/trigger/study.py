@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from isotone.efficiency import Efficiency
+from isotone.working_point import WorkingPoint
 from studies.trigger import figures
-from studies.trigger.efficiency import Efficiency, by_channel, by_proper_time, passing
+from studies.trigger.efficiency import by_channel, by_proper_time, passing
 from studies.trigger.models import (
     Effort,
     Model,
@@ -31,7 +33,7 @@ from studies.trigger.models import (
     train_trees,
 )
 from studies.trigger.tables import FOUR, TWO, Tables
-from studies.trigger.working_point import WorkingPoint, choose
+from studies.trigger.working_point import choose
 
 COMMITTED = Path(__file__).with_name("small")
 QUICK = Effort(epochs=4, batch_size=512, trees=60)

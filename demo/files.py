@@ -1,0 +1,11 @@
+"""Names of the files that the demo writes."""
+
+MODEL = "trigger.isotone"
+CANDIDATES = "candidates.parquet"
+WORKING_POINT = "working-point.json"
+SCORES = "scores.parquet"
+CPP = "trigger"
+ONNX = "trigger.onnx"
+FIG_4 = "fig4_heatmaps"
+FIG_5 = "fig5_lifetime"
+SUMMARY = "summary.md"

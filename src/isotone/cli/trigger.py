@@ -1,0 +1,239 @@
+"""`isotone trigger`: the threshold that an output rate allows, and what signal then passes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+import isotone
+from isotone.atomic import replacing
+from isotone.candidates import Candidates, read_candidates
+from isotone.cli import terminal
+from isotone.cli.columns import listed, numbers_of
+from isotone.cli.terminal import output, printable
+from isotone.efficiency import Efficiency, by_bin, by_group, quantile_edges
+from isotone.elementary import Floats
+from isotone.table import split_tree
+from isotone.working_point import Exposure, WorkingPoint, choose
+
+_N_BINS = 10
+_MAX_CURVES = 6  # columns of a table that is read on a terminal
+
+
+def trigger(
+    model: Annotated[Path, typer.Argument(help="An .isotone file.")],
+    table: Annotated[str, typer.Argument(help="CSV, Parquet or ROOT (file.root:tree).")],
+    target: Annotated[str, typer.Option(help="Column: 0 counts for the rate, 1 is signal.")],
+    event: Annotated[str, typer.Option(help="Columns that tell events apart: event, or a,b.")],
+    n_events: Annotated[
+        int, typer.Option(help="Background events looked at, those without a candidate too.")
+    ],
+    max_rate: Annotated[float, typer.Option(help="Largest output rate, in Hz.")],
+    input_rate: Annotated[float, typer.Option(help="Rate of crossings, in Hz.")] = 30e6,
+    pileup: Annotated[
+        float | None, typer.Option(help="If events are collisions: their mean number a crossing.")
+    ] = None,
+    block: Annotated[
+        str | None, typer.Option(help="Column: events that share it are not independent.")
+    ] = None,
+    group: Annotated[
+        list[str] | None, typer.Option(help="Column: efficiency for each value; repeatable.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="Column of a true quantity: efficiency in bins of it.")
+    ] = None,
+    edges: Annotated[
+        str | None, typer.Option(help="Edges a,b,... of the bins; default: 10 with equal counts.")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Column: a curve of --against for each value.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="JSON file for all of it.")] = None,
+) -> None:
+    """Choose a threshold by output rate, and tell the efficiency of signal there.
+
+    A table of candidates, several for an event. An event passes if a candidate's score exceeds
+    the threshold: the loosest for which background events pass at no more than --max-rate. Use
+    rows that the model was not trained on. Efficiencies are of signal events with a candidate in
+    the table.
+
+    For example, 60000 simulated collisions, at 5.24 in a crossing:
+
+    isotone trigger model.isotone candidates.root --target is_signal --event event --n-events 60000
+    --pileup 5.24 --max-rate 660e3 --group channel --against proper_time
+    """
+    _check_words(event, model, table, out)
+    asked = Asked(tuple(group or ()), against, split, _edges(edges, against, split), block)
+    exposure = Exposure(n_events, input_rate, pileup)
+    candidates = read_candidates(
+        isotone.load(model),
+        table,
+        target=target,
+        event=listed(event),
+        keep_labels=asked.labels,
+        keep_values=[against] if against else [],
+    )
+    for number, kind in enumerate(("background", "signal")):
+        if not (candidates.is_signal == number).any():
+            raise ValueError(
+                f"column {target!r} of {table!r} has no {kind} ({number}); both are needed: "
+                "choose another column or table"
+            )
+    result = _judge(candidates, exposure, max_rate, asked)
+    _print(result, max_rate, exposure, against)
+    if out:
+        with replacing(out) as temporary:
+            temporary.write_text(json.dumps(_to_dict(result), indent=1) + "\n")
+        output.print(printable(f"wrote {out}"), soft_wrap=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Which efficiencies are wanted."""
+
+    groups: tuple[str, ...]
+    against: str | None
+    split: str | None
+    edges: Floats | None
+    block: str | None
+
+    @property
+    def labels(self) -> list[str]:
+        names = (*self.groups, self.split, self.block)
+        return list(dict.fromkeys(name for name in names if name))
+
+    @property
+    def of_signal(self) -> list[str]:
+        names = (*self.groups, self.split, self.against)
+        return list(dict.fromkeys(name for name in names if name))
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A working point, and the efficiencies there.
+
+    Parameters
+    ----------
+    groups : by column, "" for all signal
+    curves : by value of the column that divides them, "all" without one
+    """
+
+    point: WorkingPoint
+    groups: dict[str, Efficiency]
+    curves: dict[str, Efficiency]
+    edges: Floats | None
+
+
+def _check_words(event: str, model: Path, table: str, out: Path | None) -> None:
+    if not listed(event):
+        raise ValueError(f"`--event {event}` names no column; give at least one, as in event")
+    for read in (model, split_tree(table)[0]):
+        if out and out.exists() and read.exists() and out.samefile(read):
+            raise ValueError(f"`--out {out}` is a file that is read; choose a new name")
+
+
+def _edges(text: str | None, against: str | None, split: str | None) -> Floats | None:
+    for option, value in (("edges", text), ("split", split)):
+        if value and not against:
+            raise ValueError(f"`--{option} {value}` is about bins; add `--against COLUMN`")
+    return np.array(numbers_of(text, "edges")) if text else None
+
+
+def _judge(candidates: Candidates, exposure: Exposure, max_rate: float, asked: Asked) -> Result:
+    background = candidates.background.best([asked.block] if asked.block else [])
+    blocks = background.labels[asked.block] if asked.block else None
+    point = choose(background.score, exposure, max_rate, blocks)
+    signal = candidates.signal.best(asked.of_signal)
+    passed = signal.score > point.threshold
+    groups = {"": by_group(passed, np.full(len(signal), "all signal"))}
+    groups |= {name: by_group(passed, signal.labels[name]) for name in asked.groups}
+    if asked.against is None:
+        return Result(point, groups, {}, None)
+    values = signal.values[asked.against]
+    edges = quantile_edges(values, _N_BINS) if asked.edges is None else asked.edges
+    curves = {
+        name: by_bin(passed[rows], values[rows], edges)
+        for name, rows in _parts(signal, asked.split).items()
+    }
+    return Result(point, groups, curves, edges)
+
+
+def _parts(signal: Candidates, split: str | None) -> dict[str, Any]:
+    """Rows of the events of every curve."""
+    if split is None:
+        return {"all signal": np.ones(len(signal), dtype=bool)}
+    column = signal.labels[split]
+    names = np.unique(column)
+    if len(names) > _MAX_CURVES:
+        raise ValueError(
+            f"`--split {split}`: the column has {len(names)} values; at most {_MAX_CURVES} curves "
+            f"fit a table: choose another, or use `--group {split}`"
+        )
+    return {name: column == name for name in names}
+
+
+def _print(result: Result, max_rate: float, exposure: Exposure, against: str | None) -> None:
+    point = result.point
+    output.print(
+        terminal.facts(
+            threshold=f"{point.threshold:.6g}; a candidate passes if its score exceeds it",
+            rate=f"{point.rate / 1e3:.4g} ± {point.rate_error / 1e3:.2g} kHz, at most "
+            f"{max_rate / 1e3:.4g} allowed: {point.n_passed:,} of {exposure.n_events:,} "
+            "background events pass",
+        )
+    )
+    for name, found in result.groups.items():
+        output.print()
+        output.print(_group_table(name, found))
+    if against and result.edges is not None:
+        output.print()
+        output.print(_curve_table(against, result.edges, result.curves))
+
+
+def _group_table(name: str, found: Efficiency) -> Table:
+    table = terminal.columns(name, "events", "efficiency")
+    for label, n, text in zip(found.at, found.n, _texts(found), strict=True):
+        table.add_row(printable(label), f"{n:,}", text)
+    return table
+
+
+def _curve_table(name: str, edges: Floats, curves: dict[str, Efficiency]) -> Table:
+    table = terminal.columns(name, *curves)
+    texts = [_texts(curve) for curve in curves.values()]
+    for i, cells in enumerate(zip(*texts, strict=True)):
+        table.add_row(f"{edges[i]:.4g} to {edges[i + 1]:.4g}", *cells)
+    return table
+
+
+def _texts(found: Efficiency) -> list[str]:
+    return [
+        f"{value:.3f} ± {error:.3f}" if n else "–"
+        for value, error, n in zip(found.value, found.error, found.n, strict=True)
+    ]
+
+
+def _to_dict(result: Result) -> dict[str, Any]:
+    return {
+        **asdict(result.point),
+        "groups": {name or "all": _numbers(found) for name, found in result.groups.items()},
+        "edges": None if result.edges is None else result.edges.tolist(),
+        "curves": {name: _numbers(found) for name, found in result.curves.items()},
+    }
+
+
+def _numbers(found: Efficiency) -> dict[str, Any]:
+    """Lists; null where there are no events."""
+    values = [value if n else None for value, n in zip(found.value, found.n, strict=True)]
+    return {
+        "at": found.at.tolist(),
+        "efficiency": values,
+        "error": found.error.tolist(),
+        "events": found.n.tolist(),
+        "passed": found.n_passed.tolist(),
+    }

@@ -1,0 +1,155 @@
+"""The working point of a trigger: the loosest threshold whose output rate can be afforded.
+
+An event passes if the score of any of its candidates exceeds the threshold.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.elementary import Floats
+
+
+@dataclass(frozen=True)
+class Exposure:
+    r"""What a sample of background stands for.
+
+    Parameters
+    ----------
+    n_events : that were looked at, those without a candidate included
+    input_rate : of crossings, in Hz
+    pileup : mean number µ of such events in a crossing, if a sample is of single collisions; None
+        if an event is a crossing
+
+    With the fraction f of events that pass, the output rate is :math:`R f`, and with pile-up
+
+    .. math:: R\,\bigl(1 - e^{-\mu f}\bigr)
+
+    since the number of collisions in a crossing is a Poisson number.
+
+    Examples
+    --------
+    >>> Exposure(n_events=60_000, input_rate=30e6, pileup=5.24).n_allowed(660e3)
+    254
+    """
+
+    n_events: int
+    input_rate: float
+    pileup: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("n_events", "input_rate", "pileup"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise ValueError(f"`{name}={value}` must be positive and finite")
+
+    def rate(self, n_passed: float) -> float:
+        """The output rate in Hz if so many events pass."""
+        fraction = n_passed / self.n_events
+        if self.pileup is None:
+            return self.input_rate * fraction
+        return self.input_rate * -math.expm1(-self.pileup * fraction)
+
+    def n_allowed(self, max_rate: float) -> int:
+        """How many events may pass at most, so that the output rate is no larger."""
+        share = max_rate / self.input_rate
+        if not 0 < share < 1:
+            raise ValueError(
+                f"`max_rate={max_rate:g}` must lie between 0 and the input rate, "
+                f"{self.input_rate:g} Hz; choose another"
+            )
+        fraction = share if self.pileup is None else -math.log1p(-share) / self.pileup
+        return int(fraction * self.n_events)
+
+    def error(self, n_passed: float, error: float) -> float:
+        """The error of the output rate that comes from one of the number of passed events."""
+        if self.pileup is None:
+            return self.input_rate * error / self.n_events
+        slope = self.pileup * math.exp(-self.pileup * n_passed / self.n_events)
+        return self.input_rate * slope * error / self.n_events
+
+
+@dataclass(frozen=True)
+class WorkingPoint:
+    """A candidate passes if its score exceeds `threshold`; rates in Hz."""
+
+    threshold: float
+    rate: float
+    rate_error: float
+    n_passed: int
+
+
+def choose(
+    best: Floats, exposure: Exposure, max_rate: float, block: NDArray[Any] | None = None
+) -> WorkingPoint:
+    """The loosest threshold with an output rate of at most `max_rate`.
+
+    Parameters
+    ----------
+    best : the largest score of every background event that has a candidate, see `best_scores`
+    max_rate : in Hz
+    block : what every event belongs to, such as the collision that several passes share; events
+        of one block are not independent, and the error is that of a bootstrap of blocks
+
+    Examples
+    --------
+    >>> point = choose(np.array([0.1, 0.9, 0.5, 0.7]), Exposure(100, input_rate=1e6), 2e4)
+    >>> point.threshold, point.rate, point.n_passed
+    (0.5, 20000.0, 2)
+    """
+    _check(best, exposure)
+    n_allowed = exposure.n_allowed(max_rate)
+    if n_allowed == 0:
+        raise ValueError(
+            f"`max_rate={max_rate:g}` allows less than one of {exposure.n_events} events; give a "
+            "larger sample, or allow a larger rate"
+        )
+    ranked = np.sort(best)[::-1]
+    everything = np.nextafter(ranked[-1], -np.inf)
+    threshold = ranked[n_allowed] if n_allowed < len(ranked) else everything
+    passed = best > threshold
+    n_passed = int(passed.sum())
+    counts = _per_block(passed, block)
+    error = exposure.error(n_passed, math.sqrt(float((counts**2).sum())))
+    return WorkingPoint(float(threshold), exposure.rate(n_passed), error, n_passed)
+
+
+def best_scores(scores: Floats, event: NDArray[Any]) -> tuple[Floats, NDArray[np.intp]]:
+    """The largest score of every event, and the first row of each.
+
+    Parameters
+    ----------
+    scores, event : of every candidate
+
+    Examples
+    --------
+    >>> best_scores(np.array([0.3, 0.8, 0.5]), np.array([7, 9, 7]))
+    (array([0.5, 0.8]), array([0, 1]))
+    """
+    events, first, index = np.unique(event, return_index=True, return_inverse=True)
+    best = np.full(len(events), -np.inf)
+    np.maximum.at(best, index, scores)
+    return best, first
+
+
+def _check(best: Floats, exposure: Exposure) -> None:
+    if len(best) == 0:
+        raise ValueError("no background event has a candidate; a threshold by rate needs some")
+    if not np.isfinite(best).all():
+        raise ValueError("`best` holds scores that are not finite; drop such candidates first")
+    if len(best) > exposure.n_events:
+        raise ValueError(
+            f"`n_events={exposure.n_events}` is less than the {len(best)} background events with "
+            "a candidate; it must count all that were looked at"
+        )
+
+
+def _per_block(passed: NDArray[np.bool_], block: NDArray[Any] | None) -> Floats:
+    if block is None:
+        return passed.astype(float)
+    return np.bincount(np.unique(block, return_inverse=True)[1], passed).astype(float)
