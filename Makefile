@@ -28,7 +28,7 @@ venv: .venv/installed
 	@command -v c++ >/dev/null || { echo "isotone has a compiled part: install a C++17 compiler (Debian: apt-get install g++ python3-dev)"; exit 1; }
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "isotone needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another with make PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt scikit-build-core nanobind cmake ninja
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt scikit-build-core nanobind cmake ninja setuptools wheel
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
 	touch $@
 
