@@ -6,6 +6,7 @@ unit of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -63,25 +64,50 @@ def train_lipschitz(
     lipschitz: float = 2.0,
 ) -> Lipschitz:
     """Two hidden layers of 20, all units sorted, λ = 2, increasing in all but the vertex χ²."""
-    torch.manual_seed(seed)
-    network = isotone.MonotonicNetwork(
-        [len(inputs), 20, 20, 1],
-        monotonic_cst=[DIRECTIONS[i] for i in inputs],
-        lipschitz=lipschitz,
-        outputs="logits",
-    )
+    return train_many(X, y, inputs, effort, [(seed, lipschitz)])[0]
+
+
+def train_many(
+    X: Floats,
+    y: Ints,
+    inputs: tuple[int, ...],
+    effort: Effort,
+    members: Sequence[tuple[int, float]],
+    threads: int = 1,
+) -> list[Lipschitz]:
+    """The network for each (seed, λ), all in one program.
+
+    The first seed orders the rows of one member; with several, each has an order of its own.
+    """
     recipe = isotone.Recipe(
         epochs=effort.epochs,
         batch_size=effort.batch_size,
         learning_rate=9e-2,
         schedule="exponential",
         final_rate=1e-3 / 9e-2,
-        seed=seed,
+        seed=members[0][0],
     )
-    ensemble = isotone.Ensemble([network])
-    weights = balanced_weights(y)
-    ensemble.train(X[:, inputs], y, CrossEntropy(), recipe, sample_weight=weights)
-    return Lipschitz(inputs, isotone.freeze(ensemble.networks[0]))
+    ensemble = isotone.Ensemble([_network(inputs, *member) for member in members])
+    ensemble.train(
+        X[:, inputs],
+        y,
+        CrossEntropy(),
+        recipe,
+        sample_weight=balanced_weights(y),
+        orders="shared" if len(members) == 1 else "own",
+        threads=threads,
+    )
+    return [Lipschitz(inputs, isotone.freeze(network)) for network in ensemble.networks]
+
+
+def _network(inputs: tuple[int, ...], seed: int, lipschitz: float) -> isotone.MonotonicNetwork:
+    torch.manual_seed(seed)
+    return isotone.MonotonicNetwork(
+        [len(inputs), 20, 20, 1],
+        monotonic_cst=[DIRECTIONS[i] for i in inputs],
+        lipschitz=lipschitz,
+        outputs="logits",
+    )
 
 
 @dataclass(frozen=True, eq=False)
