@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import isotone
 from isotone.losses import CrossEntropy, balanced_weights
@@ -20,6 +20,7 @@ from studies.trigger.parameters import Floats, Ints
 from studies.trigger.tables import DIRECTIONS
 
 _CHUNK = 65536
+_UNBOUNDED = 1e12
 
 
 class Model(Protocol):
@@ -79,25 +80,39 @@ def train_many(
 
     The first seed orders the rows of one member; with several, each has an order of its own.
     """
-    recipe = isotone.Recipe(
+    networks = [_network(inputs, *member) for member in members]
+    _train(networks, X[:, inputs], y, _recipe(effort, members[0][0], 9e-2), threads)
+    return [Lipschitz(inputs, isotone.freeze(network)) for network in networks]
+
+
+def _recipe(effort: Effort, seed: int, rate: float) -> isotone.Recipe:
+    """Adam, with a learning rate that falls exponentially to 1e-3."""
+    return isotone.Recipe(
         epochs=effort.epochs,
         batch_size=effort.batch_size,
-        learning_rate=9e-2,
+        learning_rate=rate,
         schedule="exponential",
-        final_rate=1e-3 / 9e-2,
-        seed=members[0][0],
+        final_rate=1e-3 / rate,
+        seed=seed,
     )
-    ensemble = isotone.Ensemble([_network(inputs, *member) for member in members])
-    ensemble.train(
-        X[:, inputs],
+
+
+def _train(
+    networks: Sequence[isotone.LipschitzNetwork],
+    x: Floats,
+    y: Ints,
+    recipe: isotone.Recipe,
+    threads: int = 1,
+) -> None:
+    isotone.Ensemble(networks).train(
+        x,
         y,
         CrossEntropy(),
         recipe,
         sample_weight=balanced_weights(y),
-        orders="shared" if len(members) == 1 else "own",
+        orders="shared" if len(networks) == 1 else "own",
         threads=threads,
     )
-    return [Lipschitz(inputs, isotone.freeze(network)) for network in ensemble.networks]
 
 
 def _network(inputs: tuple[int, ...], seed: int, lipschitz: float) -> isotone.MonotonicNetwork:
@@ -112,7 +127,7 @@ def _network(inputs: tuple[int, ...], seed: int, lipschitz: float) -> isotone.Mo
 
 @dataclass(frozen=True, eq=False)
 class Free:
-    """The same architecture without bounds and without the linear term."""
+    """The same architecture without bounds that act and without the linear term."""
 
     inputs: tuple[int, ...]
     network: nn.Module
@@ -127,32 +142,16 @@ class Free:
 def train_free(
     X: Floats, y: Ints, inputs: tuple[int, ...], effort: Effort, *, seed: int = 0
 ) -> Free:
-    """Adam; the rate falls exponentially from 1e-2 to 1e-3."""
+    """Adam; the rate falls exponentially from 1e-2 to 1e-3.
+
+    A bound that no weight ever comes near changes nothing, and lets the fast trainer do it.
+    """
     torch.manual_seed(seed)
-    network = nn.Sequential(
-        *(nn.Linear(len(inputs), 20), isotone.GroupSort(group_size=None)),
-        *(nn.Linear(20, 20), isotone.GroupSort(group_size=None), nn.Linear(20, 1)),
+    network = isotone.LipschitzNetwork(
+        [len(inputs), 20, 20, 1], lipschitz=_UNBOUNDED, init="torch", outputs="logits"
     )
-    rows = torch.as_tensor(X[:, inputs], dtype=torch.float32)
-    targets = torch.as_tensor(y, dtype=torch.float32)
-    weights = torch.as_tensor(balanced_weights(y), dtype=torch.float32)
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
-    steps = effort.epochs * -(-len(rows) // effort.batch_size)
-    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.1 ** (1 / steps))
-    for _ in range(effort.epochs):
-        for batch in torch.split(torch.randperm(len(rows)), effort.batch_size):
-            _step(network, optimizer, rows[batch], targets[batch], weights[batch])
-            schedule.step()
+    _train([network], X[:, inputs], y, _recipe(effort, seed, 1e-2))
     return Free(inputs, network)
-
-
-def _step(
-    network: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor, weight: Tensor
-) -> None:
-    optimizer.zero_grad()
-    loss = nn.functional.binary_cross_entropy_with_logits(network(x)[:, 0], y, weight)
-    loss.backward()  # type: ignore[no-untyped-call]
-    optimizer.step()
 
 
 @dataclass(frozen=True, eq=False)
