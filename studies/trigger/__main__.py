@@ -16,7 +16,7 @@ import torch
 
 from studies.trigger import detectors, scan, seeds, smoothness, speed, study, wrong
 from studies.trigger.models import Effort
-from studies.trigger.study import FREE, TREES
+from studies.trigger.study import FREE, OURS, TREES
 from studies.trigger.tables import Tables
 
 
@@ -44,7 +44,9 @@ def run(sample: Path, out: Path, extent: Extent, threads: int = 1) -> dict[str, 
     others = {name: four[name] for name in (FREE, TREES)}
     parts: dict[str, Callable[[], dict[str, Any]]] = {
         "smoothness": lambda: smoothness.run(two, four, tables, out),
-        "speed": lambda: speed.run(four, tables, out),
+        "speed": lambda: speed.run(
+            [speed.never_stopped(tables, effort), four[TREES].model, four[OURS].model], tables, out
+        ),
         "scan": lambda: scan.run(tables, out, effort, others, threads),
         "seeds": lambda: seeds.run(tables, out, extent.plan, threads),
         "wrong simulation": lambda: wrong.run(four, out / "detectors", out, extent.amount),

@@ -173,6 +173,7 @@ def train_trees(
     effort: Effort,
     *,
     monotone: bool = True,
+    stop_early: bool = True,
     seed: int = 0,
 ) -> Trees:
     """Up to 1000 trees of 25 leaves, rate 0.05; a tenth of the training collisions stops them."""
@@ -196,6 +197,6 @@ def train_trees(
     rows = X[:, inputs]
     learn = lightgbm.Dataset(rows[~stop], y[~stop], weight=weights[~stop])
     judge = lightgbm.Dataset(rows[stop], y[stop], weight=weights[stop], reference=learn)
-    early = lightgbm.early_stopping(15, verbose=False)
-    booster = lightgbm.train(settings, learn, effort.trees, valid_sets=[judge], callbacks=[early])
+    early: list[Any] = [lightgbm.early_stopping(15, verbose=False)] if stop_early else []
+    booster = lightgbm.train(settings, learn, effort.trees, valid_sets=[judge], callbacks=early)
     return Trees(inputs, booster)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +20,29 @@ from matplotlib.figure import Figure
 import isotone
 from isotone import export
 from studies.trigger.figures import save
-from studies.trigger.models import Lipschitz, Trees
+from studies.trigger.models import Effort, Lipschitz, Model, Trees, train_trees
 from studies.trigger.parameters import Floats
-from studies.trigger.study import Verdict
-from studies.trigger.tables import Tables
+from studies.trigger.tables import FOUR, Tables
 
 Scorer = Callable[[Any], object]
 _ROUNDS = 7
 
 
-def contestants(verdicts: Mapping[str, Verdict]) -> dict[str, Scorer]:
-    """Functions of rows of float32."""
+def contestants(models: Sequence[Model]) -> dict[str, Scorer]:
+    """Functions of rows of float64, by name."""
     found: dict[str, Scorer] = {}
-    for name, verdict in verdicts.items():
-        if isinstance(verdict.model, Trees):
-            found[f"LightGBM, {name}, {verdict.model.booster.num_trees()} trees"] = _trees(
-                verdict.model
-            )
-        if isinstance(verdict.model, Lipschitz):
-            frozen = verdict.model.frozen
-            found["isotone.Engine, float64"] = isotone.Engine(frozen)
-            found["ONNX Runtime, float64"] = _onnx(frozen)
+    for model in models:
+        if isinstance(model, Trees):
+            found[f"LightGBM, {model.booster.num_trees()} trees"] = _trees(model)
+        if isinstance(model, Lipschitz):
+            found["isotone.Engine, float64"] = isotone.Engine(model.frozen)
+            found["ONNX Runtime, float64"] = _onnx(model.frozen)
     return found
+
+
+def never_stopped(tables: Tables, effort: Effort) -> Trees:
+    """As many monotone trees as there may be: the paper's 1000, which early stopping cuts."""
+    return train_trees(*tables.training(), FOUR, effort, stop_early=False)
 
 
 def _trees(model: Trees) -> Scorer:
@@ -83,11 +84,11 @@ def _seconds(score: Scorer, X: Floats, repeat: int) -> float:
 
 
 def run(
-    verdicts: Mapping[str, Verdict], tables: Tables, out: Path, n_rows: int = 20_000
+    models: Sequence[Model], tables: Tables, out: Path, n_rows: int = 20_000
 ) -> dict[str, Any]:
     """Throughput on many rows and latency of one; the numbers."""
     X = np.ascontiguousarray(np.resize(tables.collisions.validation.X, (n_rows, 4)))
-    scorers = contestants(verdicts)
+    scorers = contestants(models)
     many, one = race(scorers, X, 0.05), race(scorers, X[:1], 0.02)
     numbers = {name: {"per_second": n_rows / many[name], "latency": one[name]} for name in scorers}
     save(figure(numbers), out / "speed")
