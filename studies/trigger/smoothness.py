@@ -36,8 +36,8 @@ class Feature:
 
 STEP = 0.02
 FEATURES = (
-    Feature("Σp_T [GeV]", 1, np.arange(1.5, 8.0, STEP)),
-    Feature("ln min χ²_IP", 3, np.arange(2.0, 9.0, STEP)),
+    Feature("Σp_T [GeV]", 1, np.arange(1.5, 5.0, STEP)),
+    Feature("ln min χ²_IP", 3, np.arange(2.0, 6.0, STEP)),
 )
 
 
@@ -79,7 +79,7 @@ def run(
         }
         for name in COLORS
     }
-    x, pt = np.linspace(3.0, 9.0, 601), np.linspace(0.5, 12.0, 1151)
+    x, pt = np.linspace(3.0, 5.0, 201), np.linspace(0.5, 12.0, 1151)
     lines = {n: boundary(two[n].model, two[n].point.threshold, x, pt) for n in COLORS}
     save(figure(found, x, lines), out / "smoothness")
     return {name: summary(found[name], lines[name]) for name in COLORS}
