@@ -12,12 +12,14 @@ import isotone
 from studies.trigger import __main__ as everything
 from studies.trigger import detectors, seeds, smoothness, study
 from studies.trigger.calibration import ERRORS, certified_flips, measured_flips
+from studies.trigger.candidates import KINDS
 from studies.trigger.models import Effort, Lipschitz, train_many
 from studies.trigger.parameters import Floats, Parameters
 from studies.trigger.resampling import Sampled
 from studies.trigger.tables import FOUR, Tables
 
 SHORT = Effort(epochs=2, batch_size=128, trees=5)
+GHOST = KINDS.index("ghost")
 FEATURE = smoothness.FEATURES[0]
 
 
@@ -123,3 +125,8 @@ def test_all_of_the_study_in_a_minute(tmp_path: Path, capsys: pytest.CaptureFixt
         assert one["holds"]
         assert all(one["measured"][error] <= one["certified"][error] for error in ERRORS)
     assert "candidates a second" in capsys.readouterr().out
+    made = (tmp_path / "detectors" / "collisions-0.parquet").stat().st_mtime_ns
+    seen = detectors.responses(tmp_path / "detectors", detectors.FEW)
+    assert (tmp_path / "detectors" / "collisions-0.parquet").stat().st_mtime_ns == made
+    ghosts = [int((seen[name].collisions.kind == GHOST).sum()) for name in seen]
+    assert ghosts[2] > ghosts[0]

@@ -7,7 +7,7 @@ what differs between them is the detector. Models are trained elsewhere, on othe
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from studies.trigger.decays import decay
 from studies.trigger.generators import cascade, seed_of
 from studies.trigger.hadrons import Library, make_hadrons, make_multiplicities
 from studies.trigger.parameters import Ints, Parameters
-from studies.trigger.storage import load_library, read, write
+from studies.trigger.storage import load_library, provenance, read, write
 from studies.trigger.tables import Candidates
 from studies.trigger.tasks import finish, respond
 
@@ -71,8 +71,9 @@ def changed(factors: Mapping[str, float]) -> Parameters:
 
 
 def responses(directory: Path, amount: Amount, seed: int = 2) -> dict[str, Response]:
-    """What every detector sees; made once and kept in `directory`."""
-    if not (directory / "hadrons.parquet").exists():
+    """What every detector sees; made once and kept in `directory`, if nothing else is asked."""
+    last = directory / "hadrons.parquet"
+    if not (last.exists() and provenance(last) == _about(amount, seed)):
         _make(directory, amount, seed)
     hadrons = read(directory / "hadrons.parquet")["channel"].to_numpy()
     return {
@@ -85,6 +86,12 @@ def responses(directory: Path, amount: Amount, seed: int = 2) -> dict[str, Respo
     }
 
 
+def _about(amount: Amount, seed: int) -> dict[str, Any]:
+    """All that the tables depend on."""
+    detectors = {name: asdict(changed(factors)) for name, factors in DETECTORS.items()}
+    return {**asdict(amount), "seed": seed, "detectors": detectors}
+
+
 def _make(directory: Path, amount: Amount, seed: int) -> None:
     """All tables, the one that says that they are complete at the end."""
     rng = np.random.default_rng([seed, amount.collisions])
@@ -95,7 +102,8 @@ def _make(directory: Path, amount: Amount, seed: int) -> None:
         write(directory / f"collisions-{i}.parquet", table)
     for i, table in enumerate(_columns(tables for tables, _ in signal)):
         write(directory / f"signal-{i}.parquet", table)
-    write(directory / "hadrons.parquet", pa.concat_tables([hadrons for _, hadrons in signal]))
+    hadrons = pa.concat_tables([some for _, some in signal])
+    write(directory / "hadrons.parquet", hadrons, _about(amount, seed))
 
 
 def _columns(rows: Iterator[list[pa.Table]]) -> list[pa.Table]:

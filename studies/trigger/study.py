@@ -3,7 +3,7 @@
 Question: does monotonicity keep the longest-lived hadrons, and what does it cost?
 Data: a sample made by `studies.trigger.sample`; without one, the small sample beside this file.
 Claim: the free network loses beauty beyond 15 ps, ours stays flat; the cost is small.
-Run time: `--quick` a minute; a full sample half an hour.
+Run time: a full sample one or two minutes.
 
 `python -m studies.trigger` runs it, and the further questions after it.
 """
