@@ -79,10 +79,10 @@ figures: venv
 TRIGGER := results/trigger
 trigger: venv
 ifdef QUICK
-	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.study --quick --out $(TRIGGER)/quick
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger --quick --out $(TRIGGER)/quick
 else
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.sample --size full --out $(TRIGGER)/sample
-	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.study --sample $(TRIGGER)/sample --out $(TRIGGER)
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger --sample $(TRIGGER)/sample --out $(TRIGGER) --threads 2
 endif
 
 clean:

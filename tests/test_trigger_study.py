@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from isotone.layers import LipschitzLinear
 from studies.trigger import study
 from studies.trigger.candidates import KINDS
 from studies.trigger.checks import check
@@ -106,6 +108,9 @@ def test_constrained_models_are_monotone_and_the_free_one_is_not(
         assert (model.score(up) >= model.score(rows)).all()
     far = rows + 30 * rng.exponential(1.0, rows.shape) * np.array([1, 1, 0, 1])
     free = train_free(X, y, inputs, SHORT)
+    layers = [layer for layer in free.network.modules() if isinstance(layer, LipschitzLinear)]
+    assert len(layers) == 3
+    assert all(torch.equal(layer.normalized(), layer.weight) for layer in layers)
     loose = train_trees(X, y, group, inputs, SHORT, monotone=False)
     assert (free.score(far) < free.score(rows)).any() or (
         loose.score(far) < loose.score(rows)

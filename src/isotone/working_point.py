@@ -57,14 +57,17 @@ class Exposure:
 
     def n_allowed(self, max_rate: float) -> int:
         """How many events may pass at most, so that the output rate is no larger."""
+        return int(self.allowed_fraction(max_rate) * self.n_events)
+
+    def allowed_fraction(self, max_rate: float) -> float:
+        """Which fraction of the events may pass."""
         share = max_rate / self.input_rate
         if not 0 < share < 1:
             raise ValueError(
                 f"`max_rate={max_rate:g}` must lie between 0 and the input rate, "
                 f"{self.input_rate:g} Hz; choose another"
             )
-        fraction = share if self.pileup is None else -math.log1p(-share) / self.pileup
-        return int(fraction * self.n_events)
+        return share if self.pileup is None else -math.log1p(-share) / self.pileup
 
     def error(self, n_passed: float, error: float) -> float:
         """The error of the output rate that comes from one of the number of passed events."""

@@ -6,12 +6,13 @@ unit of them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import isotone
 from isotone.losses import CrossEntropy, balanced_weights
@@ -20,6 +21,7 @@ from studies.trigger.parameters import Floats, Ints
 from studies.trigger.tables import DIRECTIONS
 
 _CHUNK = 65536
+_UNBOUNDED = 1e12
 
 
 class Model(Protocol):
@@ -65,33 +67,74 @@ def train_lipschitz(
     progress: bool = False,
 ) -> Lipschitz:
     """Two hidden layers of 20, all units sorted, λ = 2, increasing in all but the vertex χ²."""
+    return train_many(X, y, inputs, effort, [(seed, lipschitz)], progress=progress)[0]
+
+
+def train_many(
+    X: Floats,
+    y: Ints,
+    inputs: tuple[int, ...],
+    effort: Effort,
+    members: Sequence[tuple[int, float]],
+    threads: int = 1,
+    progress: bool = False,
+) -> list[Lipschitz]:
+    """The network for each (seed, λ), all in one program.
+
+    The first seed orders the rows of one member; with several, each has an order of its own.
+    """
+    networks = [_network(inputs, *member) for member in members]
+    recipe = _recipe(effort, members[0][0], 9e-2)
+    _train(networks, X[:, inputs], y, recipe, threads, progress)
+    features = [FEATURES[i] for i in inputs]
+    return [Lipschitz(inputs, isotone.freeze(each, features=features)) for each in networks]
+
+
+def _recipe(effort: Effort, seed: int, rate: float) -> isotone.Recipe:
+    """Adam, with a learning rate that falls exponentially to 1e-3."""
+    return isotone.Recipe(
+        epochs=effort.epochs,
+        batch_size=effort.batch_size,
+        learning_rate=rate,
+        schedule="exponential",
+        final_rate=1e-3 / rate,
+        seed=seed,
+    )
+
+
+def _train(
+    networks: Sequence[isotone.LipschitzNetwork],
+    x: Floats,
+    y: Ints,
+    recipe: isotone.Recipe,
+    threads: int = 1,
+    progress: bool = False,
+) -> None:
+    isotone.Ensemble(networks).train(
+        x,
+        y,
+        CrossEntropy(),
+        recipe,
+        sample_weight=balanced_weights(y),
+        orders="shared" if len(networks) == 1 else "own",
+        threads=threads,
+        progress=progress,
+    )
+
+
+def _network(inputs: tuple[int, ...], seed: int, lipschitz: float) -> isotone.MonotonicNetwork:
     torch.manual_seed(seed)
-    network = isotone.MonotonicNetwork(
+    return isotone.MonotonicNetwork(
         [len(inputs), 20, 20, 1],
         monotonic_cst=[DIRECTIONS[i] for i in inputs],
         lipschitz=lipschitz,
         outputs="logits",
     )
-    recipe = isotone.Recipe(
-        epochs=effort.epochs,
-        batch_size=effort.batch_size,
-        learning_rate=9e-2,
-        schedule="exponential",
-        final_rate=1e-3 / 9e-2,
-        seed=seed,
-    )
-    ensemble = isotone.Ensemble([network])
-    weights = balanced_weights(y)
-    ensemble.train(
-        X[:, inputs], y, CrossEntropy(), recipe, sample_weight=weights, progress=progress
-    )
-    features = [FEATURES[i] for i in inputs]
-    return Lipschitz(inputs, isotone.freeze(ensemble.networks[0], features=features))
 
 
 @dataclass(frozen=True, eq=False)
 class Free:
-    """The same architecture without bounds and without the linear term."""
+    """The same architecture without bounds that act and without the linear term."""
 
     inputs: tuple[int, ...]
     network: nn.Module
@@ -106,32 +149,16 @@ class Free:
 def train_free(
     X: Floats, y: Ints, inputs: tuple[int, ...], effort: Effort, *, seed: int = 0
 ) -> Free:
-    """Adam; the rate falls exponentially from 1e-2 to 1e-3."""
+    """Adam; the rate falls exponentially from 1e-2 to 1e-3.
+
+    A bound that no weight ever comes near changes nothing, and lets the fast trainer do it.
+    """
     torch.manual_seed(seed)
-    network = nn.Sequential(
-        *(nn.Linear(len(inputs), 20), isotone.GroupSort(group_size=None)),
-        *(nn.Linear(20, 20), isotone.GroupSort(group_size=None), nn.Linear(20, 1)),
+    network = isotone.LipschitzNetwork(
+        [len(inputs), 20, 20, 1], lipschitz=_UNBOUNDED, init="torch", outputs="logits"
     )
-    rows = torch.as_tensor(X[:, inputs], dtype=torch.float32)
-    targets = torch.as_tensor(y, dtype=torch.float32)
-    weights = torch.as_tensor(balanced_weights(y), dtype=torch.float32)
-    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
-    steps = effort.epochs * -(-len(rows) // effort.batch_size)
-    schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.1 ** (1 / steps))
-    for _ in range(effort.epochs):
-        for batch in torch.split(torch.randperm(len(rows)), effort.batch_size):
-            _step(network, optimizer, rows[batch], targets[batch], weights[batch])
-            schedule.step()
+    _train([network], X[:, inputs], y, _recipe(effort, seed, 1e-2))
     return Free(inputs, network)
-
-
-def _step(
-    network: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor, y: Tensor, weight: Tensor
-) -> None:
-    optimizer.zero_grad()
-    loss = nn.functional.binary_cross_entropy_with_logits(network(x)[:, 0], y, weight)
-    loss.backward()  # type: ignore[no-untyped-call]
-    optimizer.step()
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +180,7 @@ def train_trees(
     effort: Effort,
     *,
     monotone: bool = True,
+    stop_early: bool = True,
     seed: int = 0,
 ) -> Trees:
     """Up to 1000 trees of 25 leaves, rate 0.05; a tenth of the training collisions stops them."""
@@ -176,6 +204,6 @@ def train_trees(
     rows = X[:, inputs]
     learn = lightgbm.Dataset(rows[~stop], y[~stop], weight=weights[~stop])
     judge = lightgbm.Dataset(rows[stop], y[stop], weight=weights[stop], reference=learn)
-    early = lightgbm.early_stopping(15, verbose=False)
-    booster = lightgbm.train(settings, learn, effort.trees, valid_sets=[judge], callbacks=[early])
+    early: list[Any] = [lightgbm.early_stopping(15, verbose=False)] if stop_early else []
+    booster = lightgbm.train(settings, learn, effort.trees, valid_sets=[judge], callbacks=early)
     return Trees(inputs, booster)

@@ -3,23 +3,20 @@
 Question: does monotonicity keep the longest-lived hadrons, and what does it cost?
 Data: a sample made by `studies.trigger.sample`; without one, the small sample beside this file.
 Claim: the free network loses beauty beyond 15 ps, ours stays flat; the cost is small.
-Run time: `--quick` a minute; a full sample half an hour.
+Run time: a full sample one or two minutes.
 
-    python -m studies.trigger.study --sample results/trigger/sample --out results/trigger
+`python -m studies.trigger` runs it, and the further questions after it.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from isotone.efficiency import Efficiency
 from isotone.working_point import WorkingPoint
@@ -36,7 +33,7 @@ from studies.trigger.tables import FOUR, TWO, Tables
 from studies.trigger.working_point import choose
 
 COMMITTED = Path(__file__).with_name("small")
-QUICK = Effort(epochs=4, batch_size=512, trees=60)
+QUICK = Effort(epochs=8, batch_size=128, trees=60)
 FREE, TREES, OURS = "unconstrained network", "monotone trees", "monotone Lipschitz network"
 FREE_TREES = "unconstrained trees"
 DRAWN = (FREE, TREES, OURS)  # the three of the paper's figures
@@ -108,19 +105,37 @@ def train_all(
 
 
 def run(sample: Path, out: Path, effort: Effort, seed: int = 0) -> dict[str, Any]:
-    """All figures and numbers; the numbers are also in `out`/numbers.json."""
+    """Figures 4 to 6 and their numbers, which are also in `out`/numbers.json."""
     tables = Tables.load(sample)
-    results: dict[str, Any] = {"sample": tables.about, "effort": asdict(effort), "seed": seed}
+    results = numbers_of(compare(tables, out, effort, seed))
+    results |= {"sample": tables.about, "effort": asdict(effort), "seed": seed}
+    save_numbers(results, out)
+    return results
+
+
+def compare(
+    tables: Tables, out: Path, effort: Effort, seed: int = 0
+) -> dict[str, dict[str, Verdict]]:
+    """Train, judge and draw all models of two and of four inputs."""
+    found = {}
     for n, inputs in ((2, TWO), (4, FOUR)):
-        start = time.perf_counter()
         models = train_all(tables, inputs, effort, seed)
         verdicts = {name: judge(model, tables) for name, model in models.items()}
         draw(verdicts, tables, out, n)
-        results[f"{n} inputs"] = {name: v.numbers() for name, v in verdicts.items()}
-        results[f"{n} inputs"]["seconds"] = round(time.perf_counter() - start, 1)
         report(verdicts, n)
-    (out / "numbers.json").write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
-    return results
+        found[f"{n} inputs"] = verdicts
+    return found
+
+
+def numbers_of(found: dict[str, dict[str, Verdict]]) -> dict[str, Any]:
+    return {
+        inputs: {name: verdict.numbers() for name, verdict in verdicts.items()}
+        for inputs, verdicts in found.items()
+    }
+
+
+def save_numbers(numbers: dict[str, Any], out: Path) -> None:
+    (out / "numbers.json").write_text(json.dumps(numbers, indent=1, ensure_ascii=False) + "\n")
 
 
 def draw(verdicts: dict[str, Verdict], tables: Tables, out: Path, n: int) -> None:
@@ -151,20 +166,3 @@ def report(verdicts: dict[str, Verdict], n: int) -> None:
             f"{late_to_plateau(verdict.beauty):.2f}; efficiency against free: "
             f"beauty {medians[0]:+.3f}, charm {medians[1]:+.3f}"
         )
-
-
-def main(arguments: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="studies.trigger.study", description="Run the study.")
-    parser.add_argument("--sample", type=Path, default=COMMITTED)
-    parser.add_argument("--out", type=Path, default=Path("results/trigger"))
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="short training")
-    options = parser.parse_args(arguments)
-    options.out.mkdir(parents=True, exist_ok=True)
-    torch.set_num_threads(1)  # more only wait for each other in networks this small
-    run(options.sample, options.out, QUICK if options.quick else Effort(), options.seed)
-    print(f"figures and numbers: {options.out}")
-
-
-if __name__ == "__main__":
-    main()
