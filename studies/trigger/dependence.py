@@ -3,7 +3,7 @@
 Question: do they hang on the two parameters that were chosen with the result in view?
 Data: any sample; candidates with a ghost, or with a track from material, are thinned at random.
 Claim: ours never falls at long lifetimes; the free network does unless both sources are gone.
-Run time: some minutes on the small sample.
+Run time: a minute on a full sample.
 
     python -m studies.trigger.dependence
 
