@@ -6,6 +6,7 @@ All networks train with Adam, the batches and the number of epochs of ours, and 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise, product
@@ -35,7 +36,7 @@ _PATIENCE = 15
 Setting = dict[str, Any]
 
 
-class Network:
+class Network(ABC):
     """A peer that is a torch module; a subclass builds it and names its settings."""
 
     name: str
@@ -43,8 +44,9 @@ class Network:
     monotone = True
     settings: list[Setting]
 
+    @abstractmethod
     def build(self, view: View, setting: Setting) -> nn.Module:
-        raise NotImplementedError
+        """The module for one setting."""
 
     def slope(self, setting: Setting) -> float | None:
         return None

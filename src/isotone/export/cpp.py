@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from isotone import _engine
-from isotone.elementary import Floats, Reals
-from isotone.export import compiler, source
-from isotone.export.exactness import exact, within
+from isotone.elementary import Reals
+from isotone.export import source
+from isotone.export.header import Header
 from isotone.frozen import FrozenNetwork, Precision
 from isotone.steps import Blend, Dense, Pointwise, Sort, Step
 
@@ -26,10 +24,10 @@ _VECTOR = 64  # bytes of the widest vector
 
 
 @dataclass(frozen=True)
-class Cpp:
-    """A directory; `name` is that of the header and its namespace, by default the directory's."""
+class Cpp(Header):
+    """A header, its example and what they need."""
 
-    name: str | None = None
+    suffix = ".hpp"
 
     def write(self, frozen: FrozenNetwork, path: Path) -> None:
         name = source.identifier(self.name, path)
@@ -39,17 +37,6 @@ class Cpp:
             "example.cpp": _example(frozen, name),
         }
         source.write_files(path, content)
-
-    def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
-        header = path / f"{source.identifier(self.name, path)}.hpp"
-        return compiler.score(header, X, frozen.n_outputs, frozen.precision)
-
-    def tolerance(self, frozen: FrozenNetwork) -> Floats:
-        """Without fused multiply-add, which not every compiler is told to use, float32 differs."""
-        return exact(frozen) if frozen.precision == "float64" else within(frozen, "float32")
-
-    def largest(self, frozen: FrozenNetwork) -> float:
-        return np.inf
 
 
 def to_header(frozen: FrozenNetwork, name: str) -> str:

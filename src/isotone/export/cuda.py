@@ -10,12 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from isotone import _engine
-from isotone.elementary import Floats, Reals
-from isotone.export import compiler, source
-from isotone.export.exactness import exact, within
+from isotone.elementary import Reals
+from isotone.export import source
+from isotone.export.header import Header
 from isotone.frozen import FrozenNetwork
 from isotone.steps import Blend, Dense, Pointwise, Sort, Step
 
@@ -25,10 +23,10 @@ _LARGEST_SORT = 1024
 
 
 @dataclass(frozen=True)
-class Cuda:
-    """A directory; `name` is that of the header and its namespace, by default the directory's."""
+class Cuda(Header):
+    """A header, its example and what they need."""
 
-    name: str | None = None
+    suffix = ".cuh"
 
     def write(self, frozen: FrozenNetwork, path: Path) -> None:
         name = source.identifier(self.name, path)
@@ -37,18 +35,6 @@ class Cuda:
             "example.cu": _EXAMPLE.format(name=name),
         }
         source.write_files(path, content)
-
-    def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
-        """By the host path, which needs no nvcc."""
-        header = path / f"{source.identifier(self.name, path)}.cuh"
-        return compiler.score(header, X, frozen.n_outputs, frozen.precision)
-
-    def tolerance(self, frozen: FrozenNetwork) -> Floats:
-        """Float32 takes fused multiply-add, which the engine has on most machines."""
-        return exact(frozen) if frozen.precision == "float64" else within(frozen, "float32")
-
-    def largest(self, frozen: FrozenNetwork) -> float:
-        return np.inf
 
 
 def to_header(frozen: FrozenNetwork, name: str) -> str:

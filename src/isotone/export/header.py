@@ -1,0 +1,33 @@
+"""What the C++ and CUDA exports share: a directory with a header of the model's name."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from isotone.elementary import Floats, Reals
+from isotone.export import compiler, source
+from isotone.export.exactness import exact, within
+from isotone.frozen import FrozenNetwork
+
+
+@dataclass(frozen=True)
+class Header:
+    """A directory; `name` is that of the header and its namespace, by default the directory's."""
+
+    name: str | None = None
+    suffix: ClassVar[str]
+
+    def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
+        """By a program made of the header for the host, which needs no nvcc."""
+        header = path / f"{source.identifier(self.name, path)}{self.suffix}"
+        return compiler.score(header, X, frozen.n_outputs, frozen.precision)
+
+    def tolerance(self, frozen: FrozenNetwork) -> Floats:
+        """In float32 one side may take fused multiply-add and the other not."""
+        return exact(frozen) if frozen.precision == "float64" else within(frozen, "float32")
+
+    def largest(self, frozen: FrozenNetwork) -> float:
+        return math.inf
