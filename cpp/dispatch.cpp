@@ -54,7 +54,7 @@ Network find_network(int n) {
     static std::array<std::vector<Comparator>, max_group_size + 1> networks;
     std::vector<Comparator>& network = networks[n];
     std::call_once(flags[n], [&] {
-        baseline::merge_exchange(n, [&](int low, int high) {
+        baseline::build_network(n, [&](int low, int high) {
             network.push_back({static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(high)});
         });
     });

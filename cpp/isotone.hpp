@@ -119,28 +119,56 @@ namespace ISOTONE_ISA {
 
 // ---- sorting networks ---------------------------------------------------------------------
 
-// Batcher's odd-even merge sort for any n: Knuth, The Art of Computer Programming, vol. 3,
-// Algorithm 5.2.2M. Calls emit(low, high) for one comparator after the other.
+// Ten wires in 29 comparators, as few as possible; halves that are merged would take 31.
+constexpr Comparator ten_wires[] = {
+    {0, 4}, {1, 5}, {6, 7}, {3, 8}, {4, 5}, {5, 7}, {2, 9}, {8, 9}, {0, 1}, {1, 4},
+    {2, 3}, {7, 9}, {3, 5}, {6, 8}, {2, 6}, {1, 3}, {0, 6}, {4, 8}, {5, 7}, {7, 8},
+    {3, 5}, {0, 2}, {4, 6}, {5, 7}, {1, 2}, {3, 6}, {2, 4}, {5, 6}, {3, 4}};
+
+// Batcher's odd-even merge of m sorted wires with the n sorted ones after them (Knuth, The Art of
+// Computer Programming, vol. 3, Sec. 5.3.4): every other wire of both, the rest of both, then
+// neighbors. `spare` has room for 2 (m + n) numbers.
 template <class Emit>
-constexpr void merge_exchange(int n, Emit emit) {
-    int top = 1;
-    while (2 * top < n) top *= 2;
-    for (int p = top; p > 0; p /= 2) {
-        int q = top, r = 0, d = p;
-        while (true) {
-            for (int i = 0; i + d < n; ++i)
-                if ((i & p) == r) emit(i, i + d);
-            if (q == p) break;
-            d = q - p;
-            q /= 2;
-            r = p;
-        }
+constexpr void merge_wires(const int* wires, int m, int n, int* spare, Emit& emit) {
+    if (m == 0 || n == 0) return;
+    if (m + n == 2) return emit(wires[0], wires[1]);
+    int* next = spare;
+    int sizes[4] = {};
+    for (int part = 0; part < 4; ++part) {  // even of the first, of the second; odd ones likewise
+        const int first = part % 2 ? m : 0, last = part % 2 ? m + n : m;
+        for (int i = first + part / 2; i < last; i += 2, ++sizes[part]) *next++ = wires[i];
     }
+    const int n_even = sizes[0] + sizes[1];
+    merge_wires(spare, sizes[0], sizes[1], next, emit);
+    merge_wires(spare + n_even, sizes[2], sizes[3], next, emit);
+    for (int i = 1; i + 1 < m + n; i += 2) emit(wires[i], wires[i + 1]);
+}
+
+// One half after the other, so that few wires are in use at a time: registers are scarce.
+template <class Emit>
+constexpr void sort_wires(const int* wires, int n, int* spare, Emit& emit) {
+    if (n < 2) return;
+    if (n == 10) {
+        for (Comparator c : ten_wires) emit(wires[c.low], wires[c.high]);
+        return;
+    }
+    const int m = n - n / 2;
+    sort_wires(wires, m, spare, emit);
+    sort_wires(wires + m, n - m, spare, emit);
+    merge_wires(wires, m, n - m, spare, emit);
+}
+
+// Calls emit(low, high) for one comparator after the other of the network for n wires.
+template <class Emit>
+constexpr void build_network(int n, Emit emit) {
+    int wires[max_group_size] = {}, spare[2 * max_group_size] = {};
+    for (int i = 0; i < n; ++i) wires[i] = i;
+    sort_wires(wires, n, spare, emit);
 }
 
 constexpr int count_comparators(int n) {
     int count = 0;
-    merge_exchange(n, [&](int, int) { ++count; });
+    build_network(n, [&](int, int) { ++count; });
     return count;
 }
 
@@ -151,7 +179,7 @@ struct StaticNetwork {
 
     constexpr StaticNetwork() {
         int k = 0;
-        merge_exchange(n, [&](int low, int high) {
+        build_network(n, [&](int low, int high) {
             pairs[k].low = static_cast<std::uint16_t>(low);
             pairs[k].high = static_cast<std::uint16_t>(high);
             ++k;
@@ -165,11 +193,11 @@ constexpr StaticNetwork<n> static_network;
 // ---- vectors ------------------------------------------------------------------------------
 
 #if defined(__AVX512F__)
-constexpr int vector_bytes = 64, n_accumulators = 20;
+constexpr int vector_bytes = 64;
 #elif defined(__AVX2__)
-constexpr int vector_bytes = 32, n_accumulators = 10;
+constexpr int vector_bytes = 32;
 #else
-constexpr int vector_bytes = 16, n_accumulators = 10;
+constexpr int vector_bytes = 16;
 #endif
 
 template <class T, int bytes = vector_bytes>
@@ -322,6 +350,11 @@ constexpr std::int64_t sign_bit = std::numeric_limits<std::int64_t>::min();
 
 // To the nearest integer, ties to even, for numbers of at most 2^52.
 ISOTONE_INLINE Doubles round_even(Doubles x) {
+#if defined(__AVX512F__)
+    return _mm512_maskz_roundscale_pd(-1, x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#elif defined(__AVX2__)
+    return _mm256_round_pd(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#endif
     const Bits sign = reinterpret_cast<Bits>(x) & sign_bit;
     const Doubles size = reinterpret_cast<Doubles>(reinterpret_cast<Bits>(x) ^ sign);
     const Doubles rounded = (size + two52) - two52;
@@ -378,17 +411,40 @@ inline Doubles exponential(Doubles x) {
 
 // ---- sort ---------------------------------------------------------------------------------
 
+// The one of a and b that is not the smaller one, `low`: a ^ b ^ low is one instruction with AVX-512,
+// and more units execute it than a maximum.
+template <class V>
+ISOTONE_INLINE V find_other(V a, V b, [[maybe_unused]] V low) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof(V) == 64)
+        return (V)_mm512_ternarylogic_epi32((__m512i)a, (__m512i)b, (__m512i)low, 0x96);
+#endif
+    return maximum(a, b);
+}
+
 // Right for values other than NaN; of two zeros with different signs one may be taken twice.
 template <class V>
 ISOTONE_INLINE void exchange(V& a, V& b) {
     const V low = minimum(a, b);
-    b = maximum(a, b);
+    b = find_other(a, b, low);
     a = low;
 }
 
 template <int n, class Exchange, std::size_t... k>
 ISOTONE_INLINE void run_unrolled(Exchange exchange_wires, std::index_sequence<k...>) {
     (exchange_wires(static_network<n>.pairs[k].low, static_network<n>.pairs[k].high), ...);
+}
+
+// Calls run(std::integral_constant<int, i>()) for i = 0, ..., n - 1. GCC keeps arrays in registers
+// if their indices are constants from the start, but not if it has to unroll a loop first.
+template <class Run, int... i>
+ISOTONE_INLINE void unroll(Run run, std::integer_sequence<int, i...>) {
+    (run(std::integral_constant<int, i>()), ...);
+}
+
+template <int n, class Run>
+ISOTONE_INLINE void unroll(Run run) {
+    unroll(run, std::make_integer_sequence<int, n>());
 }
 
 // What a comparator takes: a vector, or for a number a short vector with it in the first lane.
@@ -412,10 +468,10 @@ ISOTONE_INLINE V from_wire(Wire w) {
 template <int n, class V>
 ISOTONE_INLINE void sort_unrolled(V* v, int stride) {
     decltype(to_wire(*v)) w[n];
-    for (int j = 0; j < n; ++j) w[j] = to_wire(v[j * stride]);
+    unroll<n>([&](auto j) ISOTONE_LAMBDA { w[j] = to_wire(v[j * stride]); });
     run_unrolled<n>([&](int i, int j) ISOTONE_LAMBDA { exchange(w[i], w[j]); },
                     std::make_index_sequence<count_comparators(n)>());
-    for (int j = 0; j < n; ++j) v[j * stride] = from_wire<V>(w[j]);
+    unroll<n>([&](auto j) ISOTONE_LAMBDA { v[j * stride] = from_wire<V>(w[j]); });
 }
 
 // Unit j of vector v is h[j * tile + v].
@@ -444,6 +500,12 @@ ISOTONE_INLINE void sort(Unrolled<sizes...>, V* h, int n_units, int tile, int n,
 }
 
 // ---- dense --------------------------------------------------------------------------------
+
+// How many sums fill the registers and keep the processor busy, and of how many vectors of events.
+template <class T>
+constexpr int n_accumulators = vector_bytes == 64 && sizeof(T) == 4 ? 8 : 10;
+template <class T>
+constexpr int vectors_per_block = vector_bytes == 64 && sizeof(T) == 8 ? 1 : 2;
 
 // `outs` units from `first` on, of `vectors` vectors: out = start + W h, input after input. With `add`
 // the sum starts from what is in `out`, otherwise from the bias. `weight` and `out` point to the first.
@@ -488,7 +550,7 @@ template <int vectors, bool add, class V>
 int dense_vectors(const Element<V>* weight, const Element<V>* bias, int n_in, int n_out, const V* h,
                   V* out, int tile, int v) {
     for (; v + vectors <= tile; v += vectors)
-        dense_units<n_accumulators / vectors, vectors, add>(weight, bias, n_in, n_out, 0, h + v,
+        dense_units<n_accumulators<Element<V>> / vectors, vectors, add>(weight, bias, n_in, n_out, 0, h + v,
                                                             out + v, tile);
     return v;
 }
@@ -538,7 +600,7 @@ void dense(const Element<V>* weight, const Element<V>* bias, int n_in, int n_out
     } else {
         int v = 0;
         if (n_out == 1) v = dense_vectors<8, add>(weight, bias, n_in, n_out, h, out, tile, v);
-        v = dense_vectors<2, add>(weight, bias, n_in, n_out, h, out, tile, v);
+        v = dense_vectors<vectors_per_block<Element<V>>, add>(weight, bias, n_in, n_out, h, out, tile, v);
         dense_vectors<1, add>(weight, bias, n_in, n_out, h, out, tile, v);
     }
 }
@@ -616,23 +678,6 @@ ISOTONE_INLINE Doubles gather(const char* p, std::ptrdiff_t stride, std::index_s
     return Doubles{static_cast<double>(load<T>(p + static_cast<std::ptrdiff_t>(lane) * stride))...};
 }
 
-template <class T>
-ISOTONE_INLINE Doubles read_full(const Column& column, std::size_t event) {
-    const char* p = locate(column, event);
-    if (column.stride == sizeof(T)) return load_doubles(reinterpret_cast<const T*>(p));
-    return gather<T>(p, column.stride, std::make_index_sequence<n_lanes<Doubles>>());
-}
-
-// A vector of events from `event` on; the last of the batch is repeated beyond its end.
-ISOTONE_INLINE Doubles read_vector(const Column& column, std::size_t event, std::size_t n) {
-    if (event + n_lanes<Doubles> <= n)
-        return column.single ? read_full<float>(column, event) : read_full<double>(column, event);
-    Doubles x = {};
-    for (std::size_t i = 0; i < n_lanes<Doubles>; ++i)
-        x[i] = read(column, event + i < n ? event + i : n - 1);
-    return x;
-}
-
 // Looks at the exponents, so that no option of the compiler can reason it away.
 ISOTONE_INLINE Bits are_finite(Doubles x) {
     constexpr std::int64_t exponent = 0x7ff0000000000000;
@@ -657,19 +702,55 @@ ISOTONE_INLINE double count_cells(const Model<T>& model) {
     return model.grid > 0.0 ? 1.0 / model.grid : 0.0;
 }
 
-// Snapped features: u[i] holds as many events as are in a tile. Returns whether
-// all were finite.
+// Takes the events of a tile from read(0), read(lanes), ... through `snap` to u; returns where all
+// were finite.
+template <class T, class Read>
+ISOTONE_INLINE Bits snap_events(const Model<T>& model, const Feature& feature, int size, T* u, Read read) {
+    const double clip = model.clip, grid = model.grid, cells = count_cells(model);
+    Bits finite = ~Bits{};
+    for (int e = 0; e < size; e += n_lanes<Doubles>) {
+        const Doubles x = read(e);
+        finite &= are_finite(x);
+        store_doubles(u + e, snap(feature, clip, grid, cells, x));
+    }
+    return finite;
+}
+
+// A column of a full tile that starts at p.
+template <class Raw, class T>
+Bits snap_column(const Model<T>& model, const Feature& feature, const char* p, std::ptrdiff_t stride,
+                 int size, T* u) {
+    if (stride == sizeof(Raw))
+        return snap_events(model, feature, size, u, [=](int e) ISOTONE_LAMBDA {
+            return load_doubles(reinterpret_cast<const Raw*>(p) + e);
+        });
+    return snap_events(model, feature, size, u, [=](int e) ISOTONE_LAMBDA {
+        return gather<Raw>(p + e * stride, stride, std::make_index_sequence<n_lanes<Doubles>>());
+    });
+}
+
+// Snapped features: u[i] holds as many events as are in a tile, where the last of the batch is
+// repeated beyond its end. Returns whether all were finite.
 template <class T>
 bool prepare(const Model<T>& model, const Column* columns, std::size_t event, std::size_t n, int size,
              T* u) {
     Bits finite = ~Bits{};
-    const double clip = model.clip, grid = model.grid, cells = count_cells(model);
-    for (int i = 0; i < model.n_features; ++i)
-        for (int e = 0; e < size; e += n_lanes<Doubles>) {
-            const Doubles x = read_vector(columns[i], event + e, n);
-            finite &= are_finite(x);
-            store_doubles(u + i * size + e, snap(model.features[i], clip, grid, cells, x));
-        }
+    for (int i = 0; i < model.n_features; ++i, u += size) {
+        const Feature& feature = model.features[i];
+        const Column& column = columns[i];
+        const char* p = locate(column, event);
+        if (event + size > n)
+            finite &= snap_events(model, feature, size, u, [&](int e) ISOTONE_LAMBDA {
+                Doubles x = {};
+                for (int k = 0; k < n_lanes<Doubles>; ++k)
+                    x[k] = read(column, event + e + k < n ? event + e + k : n - 1);
+                return x;
+            });
+        else if (column.single)
+            finite &= snap_column<float>(model, feature, p, column.stride, size, u);
+        else
+            finite &= snap_column<double>(model, feature, p, column.stride, size, u);
+    }
     return all(finite);
 }
 

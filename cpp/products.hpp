@@ -30,18 +30,6 @@ inline void with_constant(int size, Run run) {
     run(std::integral_constant<int, most>());
 }
 
-// Calls run(std::integral_constant<int, i>()) for i = 0, ..., n - 1. GCC keeps arrays in registers
-// if their indices are constants from the start, but not if it has to unroll a loop first.
-template <class Run, int... i>
-ISOTONE_INLINE void unroll(Run run, std::integer_sequence<int, i...>) {
-    (run(std::integral_constant<int, i>()), ...);
-}
-
-template <int n, class Run>
-ISOTONE_INLINE void unroll(Run run) {
-    unroll(run, std::make_integer_sequence<int, n>());
-}
-
 // Two vectors of events at a time share every weight that is loaded.
 template <int n, class V>
 void multiply_block(const Element<V>* weight, int stride, const Element<V>* start, const V* in,

@@ -65,17 +65,17 @@ ISOTONE_INLINE void sort_back(V* w, const Swap<V>* swaps, std::index_sequence<k.
 template <int n, class V>
 void sort_recorded_unrolled(V* v, int stride, Swap<V>* swaps) {
     V w[n];
-    for (int j = 0; j < n; ++j) w[j] = v[j * stride];
+    unroll<n>([&](auto j) ISOTONE_LAMBDA { w[j] = v[j * stride]; });
     sort_recorded<n>(w, swaps, std::make_index_sequence<count_comparators(n)>());
-    for (int j = 0; j < n; ++j) v[j * stride] = w[j];
+    unroll<n>([&](auto j) ISOTONE_LAMBDA { v[j * stride] = w[j]; });
 }
 
 template <int n, class V>
 void sort_back_unrolled(V* v, int stride, const Swap<V>* swaps) {
     V w[n];
-    for (int j = 0; j < n; ++j) w[j] = v[j * stride];
+    unroll<n>([&](auto j) ISOTONE_LAMBDA { w[j] = v[j * stride]; });
     sort_back<n>(w, swaps, std::make_index_sequence<count_comparators(n)>());
-    for (int j = 0; j < n; ++j) v[j * stride] = w[j];
+    unroll<n>([&](auto j) ISOTONE_LAMBDA { v[j * stride] = w[j]; });
 }
 
 // Sizes worth the time that unrolling takes to compile; others are interpreted.

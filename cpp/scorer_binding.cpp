@@ -154,7 +154,7 @@ private:
 
     Network keep_network(int n) {
         networks_.emplace_back();
-        baseline::merge_exchange(n, [&](int low, int high) {
+        baseline::build_network(n, [&](int low, int high) {
             networks_.back().push_back(
                 {static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(high)});
         });

@@ -45,11 +45,11 @@ template <int n, class V>
 void sort_contiguous(V* v, Mask<V>* origin) {
     V w[n];
     Mask<V> o[n];
-    for (int j = 0; j < n; ++j) w[j] = v[j], o[j] = Mask<V>{} + j;
+    unroll<n>([&](auto j) ISOTONE_LAMBDA { w[j] = v[j], o[j] = Mask<V>{} + int{j}; });
     run_unrolled<n>(
         [&](int i, int j) ISOTONE_LAMBDA { exchange(w[i], w[j], o[i], o[j]); },
         std::make_index_sequence<count_comparators(n)>());
-    for (int j = 0; j < n; ++j) v[j] = w[j], origin[j] = o[j];
+    unroll<n>([&](auto j) ISOTONE_LAMBDA { v[j] = w[j], origin[j] = o[j]; });
 }
 
 constexpr bool is_unrolled(int n) { return 2 <= n && n <= max_unrolled_size; }

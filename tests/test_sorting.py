@@ -81,25 +81,28 @@ def test_network_sorts_all_zeros_and_ones(n: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "n", [*range(2, 65), 100, 125, 127, 128, 250, 255, 256, 500, 512, 1000, 1024]
+    "n", [*range(2, 10), *range(11, 65), 100, 125, 127, 128, 250, 255, 256, 500, 512, 1000, 1024]
 )
 def test_network_sorts_by_induction(n: int) -> None:
-    """Even and odd wires are sorted by the networks of half the size, then merged.
+    """Both halves are sorted by their own networks, then merged; all but ten wires.
 
-    A merge is right if it is so for every number of zeros on the even and on the odd wires.
+    A merge is right if it is so for every number of zeros in the first and in the second half.
     """
-    network = _engine.comparators(n)
-    halves = [(low, high) for low, high in network if (high - low) % 2 == 0]
-    merge = network[len(halves) :]
-    assert all((high - low) % 2 == 1 for low, high in merge)
-    for parity, size in enumerate([(n + 1) // 2, n // 2]):
-        half = [(low // 2, high // 2) for low, high in halves if low % 2 == parity]
-        assert half == _engine.comparators(size)
+    network, m = _engine.comparators(n), n - n // 2
+    halves = _engine.comparators(m)
+    halves += [(m + low, m + high) for low, high in _engine.comparators(n - m)]
+    assert network[: len(halves)] == halves
 
-    n_zeros = np.ogrid[: (n + 1) // 2 + 1, : n // 2 + 1]
-    shape = np.broadcast_shapes(*(count.shape for count in n_zeros))
-    wires = [np.packbits(np.broadcast_to(j // 2 >= n_zeros[j % 2], shape)) for j in range(n)]
-    assert is_sorted(run_network(wires, merge))
+    n_zeros = np.ogrid[: m + 1, : n - m + 1]
+    shape = (m + 1, n - m + 1)
+    wires = [np.packbits(np.broadcast_to(j >= n_zeros[0], shape)) for j in range(m)]
+    wires += [np.packbits(np.broadcast_to(j >= n_zeros[1], shape)) for j in range(n - m)]
+    assert is_sorted(run_network(wires, network[len(halves) :]))
+
+
+@pytest.mark.parametrize(("n", "fewest"), [(2, 1), (3, 3), (4, 5), (5, 9), (6, 12), (10, 29)])
+def test_networks_of_few_wires_have_as_few_comparators_as_possible(n: int, fewest: int) -> None:
+    assert len(_engine.comparators(n)) == fewest
 
 
 @pytest.mark.parametrize("n", range(1, 65))
