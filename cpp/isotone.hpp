@@ -816,8 +816,12 @@ std::size_t score_tile(const Model<T>& model, const Column* columns, std::size_t
     dense<true>(model.residual, static_cast<const T*>(nullptr), model.n_features, model.n_outputs, u, h, tile);
     const T* scores = reinterpret_cast<const T*>(h);
     const int m = model.n_outputs;
-    for (int j = 0; j < m; ++j)
-        for (std::size_t e = 0; e < last - first; ++e) out[e * m + j] = scores[j * size + e] + T(0);
+    if (m == 1)  // a loop that compilers turn into vectors
+        for (std::size_t e = 0; e < last - first; ++e) out[e] = scores[e] + T(0);
+    else
+        for (int j = 0; j < m; ++j)
+            for (std::size_t e = 0; e < last - first; ++e)
+                out[e * m + j] = scores[j * size + e] + T(0);
     if (finite) return 0;
     std::size_t n_bad = 0;
     for (std::size_t e = 0; e < last - first; ++e)

@@ -391,6 +391,7 @@ def test_score_shows_progress_on_a_terminal(
         (["other.csv", "--out", "out.csv"], "there is no file 'other.csv'; give the path"),
         (["events.parquet", "--out", "out.xlsx"], "'out.xlsx' has an unknown suffix; a table"),
         (["events.parquet", "--out", "no/out.csv"], "there is no directory 'no'; make it first"),
+        (["events.parquet", "--out", "folder.csv"], "'folder.csv' is a directory; name a file"),
         (["events.parquet", "--out", "out.csv", "--keep", "ID"], "did you mean 'id'?"),
         (["events.parquet", "--out", "out.root", "--keep", "note"], "numbers only: leave the"),
         (["score.csv", "--out", "out.csv", "--keep", "score"], "has the name of an output column"),
@@ -409,12 +410,14 @@ def test_score_refuses(
     monkeypatch.chdir(table.parent)
     Path("score.csv").write_text("eta,chi2,pt,score\n1,2,3,4\n1,x,3,4\n")
     Path("short.csv").write_text("eta,Chi2,pt\n1,2,3\n")
-    before = {path: path.read_bytes() for path in table.parent.iterdir()}
+    Path("folder.csv").mkdir()
+    before = {path: path.read_bytes() for path in table.parent.iterdir() if path.is_file()}
     result = run("score", model, *arguments)
     assert (result.code, result.out) == (2, "")
     assert message in result.err
     assert len(result.err.splitlines()) == 1
-    assert {path: path.read_bytes() for path in table.parent.iterdir()} == before
+    assert {path: path.read_bytes() for path in table.parent.iterdir() if path.is_file()} == before
+    assert not list(Path("folder.csv").iterdir())
 
 
 def test_score_refuses_probabilities_of_values(run: Run, table: Path) -> None:

@@ -164,6 +164,16 @@ def test_a_header_of_another_model_is_noticed(tmp_path: Path) -> None:
         parity.compare(every_step(seed=0), Cpp(), tmp_path / "x")
 
 
+def test_the_compiler_may_come_with_options(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("g++")
+    monkeypatch.setenv("CXX", "g++ -DWHAT=int")
+    source = "WHAT main() { return 0; }"
+    compiler.build(source, tmp_path / "program", [], compiler.find_compiler())
+    assert (tmp_path / "program").exists()
+
+
 def test_two_exports_go_into_one_program(tmp_path: Path) -> None:
     for name in ("one", "two"):
         export.write(every_step(), "cpp", tmp_path / name, check=False)

@@ -175,3 +175,11 @@ def test_sqlite_does_not_take_a_missing_column_for_a_text(tmp_path: Path) -> Non
         connection.execute("CREATE TABLE data (a REAL, b REAL, id INTEGER)")
         with pytest.raises(sqlite3.OperationalError, match="no such column"):
             connection.execute((tmp_path / "model.sql").read_text())
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_a_database_refuses_is_said(dialect: str, tmp_path: Path) -> None:
+    path, frozen = tmp_path / "model.sql", small()
+    path.write_text("SELECT one FROM nowhere")
+    with pytest.raises(ValueError, match=rf"{dialect} refuses to run it: (.|\n)*--no-check"):
+        Sql(dialect=dialect).score(frozen, path, np.zeros((1, frozen.n_features)))  # type: ignore[arg-type]

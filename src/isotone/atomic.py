@@ -25,6 +25,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no directory {str(path.parent)!r}; make it first")
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a directory; name a file to write")
     path = path.resolve()
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     temporary.touch(exist_ok=False)

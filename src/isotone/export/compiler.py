@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -40,10 +41,10 @@ int main() {{
 
 
 def find_compiler() -> str:
-    """The C++ compiler that $CXX names, or else c++, g++ or clang++."""
-    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
-        if name and shutil.which(name):
-            return name
+    """The C++ compiler that $CXX names, with its options, or else c++, g++ or clang++."""
+    for command in (os.environ.get("CXX", ""), "c++", "g++", "clang++"):
+        if command.strip() and shutil.which(shlex.split(command)[0]):
+            return command
     raise ValueError(
         "no C++ compiler was found, and the check compiles what was written; install g++ or "
         "clang++, name one in $CXX, or leave the check out (check=False, --no-check)"
@@ -52,7 +53,8 @@ def find_compiler() -> str:
 
 def build(source: str, program: Path, options: Sequence[str], compiler: str) -> None:
     """Compile C++ text to `program`; raises `ValueError` with what the compiler said."""
-    command = [compiler, "-std=c++17", *options, "-x", "c++", "-", "-o", str(program)]
+    arguments = ["-std=c++17", *options, "-x", "c++", "-", "-o", str(program)]
+    command = [*shlex.split(compiler), *arguments]
     done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ValueError(f"{' '.join(command)} failed:\n{done.stderr or done.stdout}")

@@ -80,7 +80,15 @@ class Sql:
         kept = [name for name in self.keep if name not in frozen.features]
         table = np.column_stack([X, np.zeros((len(X), len(kept)))])
         run = _run_sqlite if self.dialect == "sqlite" else _run_duckdb
-        rows = run(select, self.table, [*frozen.features, *kept], table)
+        try:
+            rows = run(select, self.table, [*frozen.features, *kept], table)
+        except Exception as error:  # both databases have errors of their own
+            if isinstance(error, ModuleNotFoundError):
+                raise
+            raise ValueError(
+                f"{str(path)!r} was written, but {self.dialect} refuses to run it: {error}; "
+                "shorten names, or leave the check out (check=False, --no-check)"
+            ) from error
         return np.array([row[len(self.keep) :] for row in rows], np.float64)
 
     def tolerance(self, frozen: FrozenNetwork) -> Floats:
