@@ -135,6 +135,15 @@ def test_a_quick_study_draws_all_figures(
     assert capsys.readouterr().out.count("kHz") == 8
 
 
+def test_a_study_without_the_effect_complains() -> None:
+    fine = {study.FREE: [0.4, 0.0, 0.0], study.OURS: [1.01, 0.0, -0.02]}
+    brief = {"seed": 1, "2 inputs": fine, "4 inputs": fine}
+    assert study.complaints([brief]) == []
+    for name, late in ((study.FREE, 0.85), (study.OURS, 0.94), (study.OURS, math.nan)):
+        (said,) = study.complaints([brief | {"4 inputs": fine | {name: [late, 0.0, 0.0]}}])
+        assert said.startswith("seed 1, 4 inputs: beauty at 15-25 ps over its plateau is ")
+
+
 def test_thinning_takes_ghosts_and_material_alone(tables: Tables) -> None:
     ghost, material = KINDS.index("ghost"), KINDS.index("material")
     before = np.bincount(tables.collisions.kind, minlength=6)

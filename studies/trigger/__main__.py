@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -113,8 +114,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="short training, few seeds")
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)  # more only wait for each other in networks this small
-    run(options.sample, options.out, QUICK if options.quick else FULL, options.threads)
+    extent = QUICK if options.quick else FULL
+    numbers = run(options.sample, options.out, extent, options.threads)
     print(f"figures and numbers: {options.out}")
+    complaints = study.complaints(numbers["brief"])
+    for complaint in complaints:
+        print(f"not as the paper says: {complaint}")
+    if complaints and not options.quick:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -185,6 +185,20 @@ def repeat(tables: Tables, effort: Effort, seeds: Sequence[int]) -> list[dict[st
     return found
 
 
+def complaints(briefs: Sequence[dict[str, Any]]) -> list[str]:
+    """Where the paper's effect does not show: free below 0.8 of its plateau, ours above 0.95."""
+    found = []
+    for one in briefs:
+        for inputs in ("2 inputs", "4 inputs"):
+            free, ours = (one[inputs][name][0] for name in (FREE, OURS))
+            if not (free < 0.8 and ours > 0.95):
+                found.append(
+                    f"seed {one['seed']}, {inputs}: beauty at 15-25 ps over its plateau is "
+                    f"{free:.2f} for the {FREE}, and {ours:.2f} for ours"
+                )
+    return found
+
+
 def report(verdicts: dict[str, Verdict], n: int) -> None:
     """A few lines for the reader."""
     for name, (late, beauty, charm) in brief(verdicts).items():
