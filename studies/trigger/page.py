@@ -11,13 +11,14 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from studies.pages import DOCS, copy_picture
+from studies.pages import DOCS
 from studies.trigger import dependence
 from studies.trigger.calibration import ERRORS
 from studies.trigger.channels import channels
@@ -46,8 +47,9 @@ def write(numbers: Numbers, results: Path, docs: Path = DOCS) -> None:
     page = docs / "trigger.md"
     text = _BLOCK.sub(lambda block: _renew(block, numbers), page.read_text())
     page.write_text(text)
-    for name in _PICTURE.findall(text):
-        copy_picture(results / f"{name}.png", docs / "figures" / f"trigger-{name}.png")
+    (docs / "figures").mkdir(exist_ok=True)
+    for name in _PICTURE.findall(text):  # all colors, since fewer would put steps into smooth maps
+        shutil.copyfile(results / f"{name}.png", docs / "figures" / f"trigger-{name}.png")
 
 
 def _renew(block: re.Match[str], numbers: Numbers) -> str:
