@@ -68,8 +68,9 @@ def _join(values: Iterable[float], form: str, separator: str = ", ") -> str:
 
 
 def _range(values: Sequence[float]) -> str:
-    """The smallest and the largest of some changes."""
-    return _join(sorted({round(min(values), 3), round(max(values), 3)}), "+.3f", " to ")
+    """The smallest and the largest of some changes; zero has no sign."""
+    ends = {round(value, 3) + 0.0 for value in (min(values), max(values))}
+    return _join(sorted(ends), "+.3f", " to ").replace("+0.000", "0.000")
 
 
 def about_sample(numbers: Numbers) -> str:
