@@ -201,7 +201,7 @@ def test_the_page_is_written_from_the_numbers(
     page.write(numbers | {"sample": {**numbers["sample"], "size": size}}, out, tmp_path)
     text = (tmp_path / "trigger.md").read_text()
     for name, write in page.BLOCKS.items():
-        assert f"<!-- begin trigger/{name} -->" in text
+        assert f"<!-- begin trigger: {name} -->" in text
         if name != "sample":
             assert write(numbers) in text
     assert (

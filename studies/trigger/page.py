@@ -2,7 +2,7 @@
 
     python -m studies.trigger.page results/trigger
 
-What stands between `<!-- begin trigger/NAME -->` and `<!-- end -->` is written here, so that the
+What stands between `<!-- begin trigger: NAME -->` and `<!-- end -->` is written here, so that the
 page and what was measured cannot drift apart. What is around it, people wrote.
 """
 
@@ -33,7 +33,7 @@ Numbers = dict[str, Any]
 MODELS = (FREE, FREE_TREES, TREES, OURS)
 FLAVORS = ("beauty", "charm")
 STEP = "largest step of the boundary in 0.01 [GeV]"
-_BLOCK = re.compile(r"(<!-- begin trigger/(\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- begin trigger: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _PICTURE = re.compile(r"\(figures/trigger-(\w+)\.png\)")
 
 
