@@ -83,6 +83,7 @@ ifdef QUICK
 else
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.sample --size full --out $(TRIGGER)/sample
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger --sample $(TRIGGER)/sample --out $(TRIGGER) --threads 2
+	$(BIN)/python -m studies.trigger.page $(TRIGGER)
 endif
 
 clean:

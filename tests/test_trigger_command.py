@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import isotone
-from isotone.candidates import read_candidates
+from isotone.candidates import Candidates, read_candidates
 from isotone.cli import main
 from isotone.table import write_table
 from networks import small
@@ -115,6 +115,8 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
     ("", {"is_signal": np.zeros(N)}, "has no signal (1); both are needed"),
     ("", {"is_signal": np.ones(N)}, "has no background (0); both are needed"),
     ("", {"event": pa.array([None] * N, pa.int64())}, "'event' is missing in row 0"),
+    ("", {"event": np.where(np.arange(N) == 7, np.nan, 1.0)}, "'event' is missing in row 7"),
+    ("", {"run": np.float32(2**24) + np.zeros(N, np.float32)}, "store the column as integers"),
     ("--group chanel", {}, "did you mean 'channel'?"),
     ("--edges 1,2", {}, "`--edges 1,2` is about bins; add `--against COLUMN`"),
     ("--split channel", {}, "`--split channel` is about bins; add `--against COLUMN`"),
@@ -140,6 +142,63 @@ def test_what_cannot_be_used_is_refused_with_advice(
     table = write(tmp_path / "t.parquet", **changes)
     assert run(tmp_path, table, *words.split()) == 2
     assert message in capsys.readouterr().err
+
+
+def read(*paths: str) -> Candidates:
+    return read_candidates(FROZEN, *paths, target="is_signal", event=["run", "event"])
+
+
+@pytest.mark.parametrize("words", [("false", "true"), ("False", "True")])
+def test_a_target_may_be_true_or_false(tmp_path: Path, words: tuple[str, str]) -> None:
+    said = np.array(words)[COLUMNS["is_signal"]]
+    one = read(write(tmp_path / "t.csv", is_signal=said))
+    two = read(write(tmp_path / "t.parquet", is_signal=COLUMNS["is_signal"] == 1))
+    assert one.is_signal.tolist() == two.is_signal.tolist() == (COLUMNS["is_signal"] == 1).tolist()
+
+
+def test_an_event_may_be_divided_between_tables(tmp_path: Path) -> None:
+    rows = np.random.default_rng(1).permutation(N)
+    parts = rows[:1000], rows[1000:]
+    paths = [tmp_path / "a.parquet", tmp_path / "b.csv"]
+    for part, path in zip(parts, paths, strict=True):
+        write(path, **{name: column[part] for name, column in COLUMNS.items()})
+    one, two = read(write(tmp_path / "t.parquet")), read(*map(str, paths))
+    for kind in ("background", "signal"):
+        best = [np.sort(getattr(found, kind).best([]).score) for found in (one, two)]
+        assert best[0].tolist() == best[1].tolist()
+    write(paths[1], is_signal=np.full(N, 2))
+    with pytest.raises(ValueError, match=r"in '.*b.csv': column 'is_signal' is 2 in row 0"):
+        read(*map(str, paths))
+
+
+def test_large_event_numbers_stay_apart(tmp_path: Path) -> None:
+    event = COLUMNS["event"].astype(np.uint64) + np.uint64(2**63)
+    n_events = len(np.unique(read(write(tmp_path / "t.parquet")).event))
+    for suffix in ("csv", "parquet", "root"):
+        assert len(np.unique(read(write(tmp_path / f"h.{suffix}", event=event)).event)) == n_events
+
+
+def test_ties_at_the_threshold_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    same = {name: np.zeros(N) for name in FROZEN.features}
+    table = write(tmp_path / "t.parquet", **same)
+    n_background = len(read(table).background.best([]))
+    assert run(tmp_path, table) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "rate 0 ± 0 kHz, at most 660 allowed: 0 of 4,000" in said
+    assert f"ties {n_background} background events score exactly the threshold" in said
+    assert run(tmp_path, table, "--max-rate", "29e6") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "kHz, at most 29000 allowed" in said
+    assert "ties" not in said
+
+
+def test_groups_that_are_numbers_are_in_their_order(tmp_path: Path) -> None:
+    table, out = write(tmp_path / "t.parquet"), tmp_path / "point.json"
+    assert run(tmp_path, table, "--group", "number", "--out", str(out)) == 0
+    names = json.loads(out.read_text())["groups"]["number"]["at"]
+    assert names == sorted(names, key=int)
 
 
 def test_what_is_read_is_not_overwritten(

@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import isotone
 from studies.trigger import __main__ as everything
-from studies.trigger import detectors, seeds, smoothness, study
+from studies.trigger import (
+    checks,
+    dependence,
+    detectors,
+    page,
+    seeds,
+    smoothness,
+    study,
+    wrong,
+)
 from studies.trigger.calibration import ERRORS, certified_flips, measured_flips
 from studies.trigger.candidates import KINDS
 from studies.trigger.models import Effort, Lipschitz, train_many
 from studies.trigger.parameters import Floats, Parameters
 from studies.trigger.resampling import Sampled
-from studies.trigger.tables import FOUR, Tables
+from studies.trigger.tables import FOUR, Candidates, Tables
 
 SHORT = Effort(epochs=2, batch_size=128, trees=5)
 GHOST = KINDS.index("ghost")
@@ -113,20 +125,101 @@ def test_only_what_is_worse_differs_between_detectors() -> None:
             assert getattr(worse, name) == value * factors.get(name, 1.0)
 
 
-def test_all_of_the_study_in_a_minute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    extent = everything.Extent(
-        SHORT, seeds.Plan(n_seeds=4, epochs=2, every=2, n_draws=4, n_drawn=3), detectors.FEW
-    )
-    numbers = everything.run(study.COMMITTED, tmp_path, extent)
-    assert json.loads((tmp_path / "numbers.json").read_text()) == json.loads(json.dumps(numbers))
+def some_signal(event: list[int], channel: int) -> Candidates:
+    """Candidates with a Σp_T of 5 GeV."""
+    n, zeros = len(event), np.zeros(len(event), np.int64)
+    X = np.full((n, 4), 5.0)
+    codes = np.full(n, channel)
+    return Candidates(X, np.array(event), zeros, codes, zeros, np.ones(n), zeros)
+
+
+def test_a_change_of_efficiency_counts_hadrons_once() -> None:
+    none = some_signal([], 11_000_000)
+    hadrons = np.array([11_000_000] * 10 + [21_000_000] * 5)
+    old = detectors.Response(none, some_signal([0, 0, 1, 2, 3], 11_000_000), hadrons)
+    new = detectors.Response(none, some_signal([3, 3, 4], 11_000_000), hadrons)
+    change, error = wrong.difference(Step(), 0.5, new, old, beauty=True)
+    assert change == pytest.approx((1 - 3) / 10)  # 4 is gained; 0, 1 and 2 are lost
+    each = np.array([-1, -1, -1, 0, 1, 0, 0, 0, 0, 0])
+    assert error == pytest.approx(each.std() / np.sqrt(10))
+    assert wrong.difference(Step(), 0.5, new, old, beauty=False) == (0.0, 0.0)
+
+
+def test_a_boundary_that_turns_back_has_a_corner() -> None:
+    x = np.linspace(4.0, 8.0, 5)
+    found = smoothness.corner(x, np.array([3.0, 2.0, 2.5, 4.0, np.nan]))
+    assert found == {"at": 5.0, "least": 2.0, "end": 8.0, "there": np.inf}
+
+
+def of_pt(pt: list[float]) -> pa.Table:
+    return pa.table({"collision": np.arange(len(pt)), "sum_pt": pt})
+
+
+def test_a_background_without_a_tail_is_refused() -> None:
+    long, short = [35.0] * 40 + [1.0] * 960, [25.0] * 40 + [35.0] * 4 + [1.0] * 956
+    assert checks._hard(of_pt(long), of_pt(short)).passed
+    assert not checks._hard(of_pt(short), of_pt(long)).passed
+    share, error = checks.share_and_error(of_pt(long), "sum_pt", 30.0)
+    assert share == 0.04
+    assert error == pytest.approx(np.sqrt(0.04 * 0.96 / 1000))
+
+
+@pytest.fixture(scope="module")
+def everywhere(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    """All of the study, in short; its numbers, and where the figures are."""
+    plan = seeds.Plan(n_seeds=4, epochs=2, every=2, n_draws=4, n_drawn=3)
+    less = dependence.SETTINGS[-1:]
+    extent = everything.Extent(SHORT, (1,), plan, plan, less, (), detectors.FEW)
+    out = tmp_path_factory.mktemp("study")
+    return everything.run(study.COMMITTED, out, extent), out
+
+
+def test_all_of_the_study_in_a_minute(everywhere: tuple[dict[str, Any], Path]) -> None:
+    numbers, out = everywhere
+    assert json.loads((out / "numbers.json").read_text()) == json.loads(json.dumps(numbers))
     for name in ("scan", "seeds", "smoothness", "speed", "wrong_simulation", "fig4_heatmaps"):
-        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+        assert (out / f"{name}.png").stat().st_size > 10_000
     for one in numbers["scan"]["members"]:
         assert one["holds"]
         assert all(one["measured"][error] <= one["certified"][error] for error in ERRORS)
-    assert "candidates a second" in capsys.readouterr().out
-    made = (tmp_path / "detectors" / "collisions-0.parquet").stat().st_mtime_ns
-    seen = detectors.responses(tmp_path / "detectors", detectors.FEW)
-    assert (tmp_path / "detectors" / "collisions-0.parquet").stat().st_mtime_ns == made
+    assert [one["seed"] for one in numbers["brief"]] == [0, 1]
+    made = (out / "detectors" / "collisions-0.parquet").stat().st_mtime_ns
+    seen = detectors.responses(out / "detectors", detectors.FEW)
+    assert (out / "detectors" / "collisions-0.parquet").stat().st_mtime_ns == made
     ghosts = [int((seen[name].collisions.kind == GHOST).sum()) for name in seen]
     assert ghosts[2] > ghosts[0]
+
+
+def test_the_page_is_written_from_the_numbers(
+    everywhere: tuple[dict[str, Any], Path], tmp_path: Path
+) -> None:
+    numbers, out = everywhere
+    (tmp_path / "trigger.md").write_text((page.DOCS / "trigger.md").read_text())
+    with pytest.raises(ValueError, match=r"is of a sample of 60000 collisions; the page tells"):
+        page.write(numbers, out, tmp_path)
+    size = numbers["sample"]["size"] | {"collisions": 300_000}
+    page.write(numbers | {"sample": {**numbers["sample"], "size": size}}, out, tmp_path)
+    text = (tmp_path / "trigger.md").read_text()
+    for name, write in page.BLOCKS.items():
+        assert f"<!-- begin trigger: {name} -->" in text
+        if name != "sample":
+            assert write(numbers) in text
+    assert (
+        f"| 11104054 | B⁰→π⁺π⁻π⁺π⁻ | {numbers['4 inputs'][study.FREE]['channels'][0]:.3f} |"
+        in text
+    )
+    before = (page.DOCS / "trigger.md").read_text()
+    assert re.sub(r"(?s)(<!-- begin).*?(<!-- end)", "", text) == re.sub(
+        r"(?s)(<!-- begin).*?(<!-- end)", "", before
+    )
+    assert len(list((tmp_path / "figures").glob("trigger-*.png"))) == 8
+
+
+def test_more_ghosts_are_another_setting(tables: Tables) -> None:
+    amount = detectors.Amount(collisions=60_000, passes=4)
+    seen = {"ghosts × 3": detectors.Response(tables.collisions, tables.signal, np.zeros(0))}
+    (found,) = dependence.run_more(tables, seen, ["ghosts × 3"], amount, SHORT)
+    (same,) = dependence.run(tables, SHORT, [(1.0, 1.0)])
+    assert found["ghosts"] == pytest.approx(3 * same["ghosts"])
+    assert found["late_to_plateau"] == same["late_to_plateau"]
+    assert dependence.row(found).startswith("| 0.045, 0.6 mm, 60,000 collisions | ")

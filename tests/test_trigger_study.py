@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from isotone.layers import LipschitzLinear
-from studies.trigger import study
+from studies.trigger import study, tail
 from studies.trigger.candidates import KINDS
 from studies.trigger.checks import check
 from studies.trigger.dependence import thin
@@ -133,6 +133,27 @@ def test_a_quick_study_draws_all_figures(
     )
     assert len(stored["2 inputs"][study.FREE]["channels"]) == 41
     assert capsys.readouterr().out.count("kHz") == 8
+
+
+def test_a_study_without_the_effect_complains() -> None:
+    fine = {study.FREE: [0.4, 0.0, 0.0], study.OURS: [1.01, 0.0, -0.02]}
+    brief = {"seed": 1, "2 inputs": fine, "4 inputs": fine}
+    assert study.complaints([brief]) == []
+    for name, late in ((study.FREE, 0.85), (study.OURS, 0.94), (study.OURS, math.nan)):
+        (said,) = study.complaints([brief | {"4 inputs": fine | {name: [late, 0.0, 0.0]}}])
+        assert said.startswith("seed 1, 4 inputs: beauty at 15-25 ps over its plateau is ")
+
+
+def test_the_library_of_a_sample_has_the_share_of_the_sample() -> None:
+    rng = np.random.default_rng(0)
+    pt = rng.uniform(2.0, 60.0, 4000)
+    candidates = np.repeat(pt, rng.integers(0, 3, len(pt)))
+    sum_pt = candidates * rng.random(len(candidates))
+    acceptance = tail.Acceptance.of(pt, candidates, sum_pt)
+    share, error = acceptance.share(pt)
+    assert share == pytest.approx((sum_pt > tail.ABOVE).mean())
+    assert 0 < error < 0.05
+    assert acceptance.share(pt[pt < 18])[0] == 0.0
 
 
 def test_thinning_takes_ghosts_and_material_alone(tables: Tables) -> None:

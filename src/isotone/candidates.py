@@ -15,12 +15,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from isotone.elementary import Floats
-from isotone.encoding import Encoding, labels, numbers_with_gaps
+from isotone.encoding import Encoding, is_blank, labels, numbers_with_gaps
 from isotone.frozen import FrozenNetwork
 from isotone.table import numbers, open_table
 from isotone.working_point import best_scores
 
 _NONE = "(none)"  # the label of a gap
+#: the smallest whole numbers that have no other of their own above them
+_EXACT = {pa.float16(): 2**11, pa.float32(): 2**24, pa.float64(): 2**53}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,18 +95,18 @@ class Candidates:
 
 def read_candidates(
     frozen: FrozenNetwork,
-    path: str,
-    *,
+    *paths: str,
     target: str,
     event: Sequence[str],
     keep_labels: Sequence[str] = (),
     keep_values: Sequence[str] = (),
 ) -> Candidates:
-    """Read a table of candidates and score it.
+    """Read tables of candidates and score them.
 
     Parameters
     ----------
-    path : CSV, Parquet or ROOT, as in `isotone.table.open_table`
+    paths : CSV, Parquet or ROOT, as in `isotone.table.open_table`; the candidates of an event may
+        be in several
     target : a column with 0 for background, what counts for the rate, and 1 for signal
     event : the columns that tell events apart, such as run and event; background and signal may
         use the same numbers
@@ -115,6 +117,25 @@ def read_candidates(
             f"the model has {frozen.n_outputs} outputs; a trigger needs one score: train it on "
             "two classes"
         )
+    names = event, keep_labels, keep_values
+    parts = []
+    for path in paths:
+        try:
+            parts += _read(frozen, path, target, *names)
+        except ValueError as error:
+            raise (ValueError(f"in {path!r}: {error}") if len(paths) > 1 else error) from error
+    return _together(parts, *names)
+
+
+def _read(
+    frozen: FrozenNetwork,
+    path: str,
+    target: str,
+    event: Sequence[str],
+    keep_labels: Sequence[str],
+    keep_values: Sequence[str],
+) -> list[Any]:
+    """Scores, labels and kept columns of a table, piece by piece."""
     encoding, texts = Encoding.of(frozen), [*event, *keep_labels]
     columns = dict.fromkeys([*encoding.columns, target, *texts, *keep_values])
     parts, n_rows = [], 0
@@ -125,13 +146,40 @@ def read_candidates(
             else encoding.encode(batch, n_rows)
         )
         is_signal = _is_signal(batch, target, n_rows)
-        strings = {name: labels(batch.column(name)) for name in texts}
+        for name in event:
+            _check_event(batch.column(name), name, n_rows)
+        strings = {name: _texts(batch.column(name)) for name in texts}
         values = [numbers_with_gaps(batch.column(name), name, n_rows) for name in keep_values]
         parts.append((score, is_signal, strings, values))
         n_rows += batch.num_rows
     if n_rows == 0:
         raise ValueError(f"{path!r} has no rows; give a table of candidates")
-    return _together(parts, event, keep_labels, keep_values)
+    return parts
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    """A column as texts; null where it says nothing, as NaN does."""
+    return pc.if_else(pa.array(is_blank(column)), pa.scalar(None, pa.string()), labels(column))
+
+
+def _check_event(column: pa.Array, name: str, first_row: int) -> None:
+    """Refuse gaps, and floating-point numbers so large that neighbors are the same."""
+    blank = is_blank(column)
+    if blank.any():
+        raise ValueError(
+            f"column {name!r} is missing in row {first_row + int(blank.argmax())} (data rows, "
+            "counted from 0); every candidate belongs to an event: fill or drop it"
+        )
+    limit = _EXACT.get(column.type)
+    if limit is None or not len(column):
+        return
+    largest = float(np.abs(column.to_numpy(zero_copy_only=False)).max())
+    if largest >= limit:
+        raise ValueError(
+            f"column {name!r} holds numbers of type {column.type} up to {largest:.0f}; from "
+            f"{limit} on they cannot tell neighbors apart, and events would be merged: store the "
+            "column as integers"
+        )
 
 
 def _together(
@@ -141,11 +189,6 @@ def _together(
     number = is_signal.astype(np.int64)
     for name in event:
         codes, found = _codes([part[2][name] for part in parts])
-        if _NONE in found:
-            raise ValueError(
-                f"column {name!r} is missing in row {int((found[codes] == _NONE).argmax())} (data "
-                "rows, counted from 0); every candidate belongs to an event: fill or drop it"
-            )
         # numbered anew after every column, so that products of numbers cannot overflow
         number = np.unique(number * len(found) + codes, return_inverse=True)[1].astype(np.int64)
     kept = {}
@@ -170,6 +213,9 @@ def _codes(column: list[pa.Array]) -> tuple[NDArray[np.int64], NDArray[Any]]:
 
 
 def _is_signal(batch: pa.RecordBatch, target: str, first_row: int) -> NDArray[np.bool_]:
+    words = labels(batch.column(target))
+    if pc.all(pc.is_in(pc.utf8_lower(words), value_set=pa.array(["true", "false"]))).as_py():
+        return np.asarray(pc.equal(pc.utf8_lower(words), "true"))
     values = numbers(batch, [target], first_row)[:, 0]
     strange = ~np.isin(values, [0.0, 1.0])
     if strange.any():

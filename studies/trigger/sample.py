@@ -10,6 +10,9 @@ the model takes a new directory, because finished shards are kept.
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,15 +98,30 @@ def in_processes(n: int) -> Runner:
 
 def _pooled(n: int, plan: Plan, tasks: list[Task], library: Library | None) -> Iterator[Any]:
     from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
 
-    with ProcessPoolExecutor(n, mp_context=get_context("spawn")) as pool:
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(n, mp_context=spawn, initializer=end_with_parent) as pool:
         futures = {pool.submit(run, plan, task, library): task for task in tasks}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def end_with_parent() -> None:
+    """End this process as soon as the one that started it is gone, however that ended.
+
+    A worker whose parent was killed would otherwise do what is queued, and then wait forever.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def on_dask(client: Any) -> Runner:

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from studies.trigger.figures import save
 from studies.trigger.models import Model
 from studies.trigger.parameters import Floats
-from studies.trigger.study import OURS, TREES, Verdict
+from studies.trigger.study import FREE, OURS, TREES, Verdict
 from studies.trigger.tables import Tables
 
 COLORS = {TREES: "#E69F00", OURS: "#0072B2"}
@@ -30,14 +30,15 @@ class Feature:
     """What is varied: its column, and values with a small step between them."""
 
     name: str
+    label: str
     column: int
     values: Floats
 
 
 STEP = 0.02
 FEATURES = (
-    Feature("Σp_T [GeV]", 1, np.arange(1.5, 5.0, STEP)),
-    Feature("ln min χ²_IP", 3, np.arange(2.0, 6.0, STEP)),
+    Feature("sum_pt", r"$\sum p_{\mathrm{T}}$ [GeV]", 1, np.arange(1.5, 5.0, STEP)),
+    Feature("ln_min_ip_chi2", r"$\ln\,\min\chi^2_{\mathrm{IP}}$", 3, np.arange(2.0, 6.0, STEP)),
 )
 
 
@@ -82,11 +83,26 @@ def run(
     x, pt = np.linspace(3.0, 5.0, 201), np.linspace(0.5, 12.0, 1151)
     lines = {n: boundary(two[n].model, two[n].point.threshold, x, pt) for n in COLORS}
     save(figure(found, x, lines), out / "smoothness")
-    return {name: summary(found[name], lines[name]) for name in COLORS}
+    far = np.linspace(4.0, float(np.quantile(tables.collisions.X[:, 3], 0.98)), 101)
+    return {
+        "corner": corner(far, boundary(two[FREE].model, two[FREE].point.threshold, far, pt)),
+        **{name: summary(found[name], lines[name]) for name in COLORS},
+    }
+
+
+def corner(x: Floats, line: Floats) -> dict[str, float]:
+    """Where a boundary is lowest, and how high it is at the far end; infinite if out of range."""
+    line = np.nan_to_num(line, nan=np.inf)
+    least = int(np.argmin(line))
+    return {"at": x[least], "least": line[least], "end": x[-1], "there": line[-1]}
 
 
 def summary(found: Mapping[str, Floats], line: Floats) -> dict[str, float]:
-    """Largest change of efficiency in a step, and largest step of the boundary."""
+    """Largest change of efficiency in a step, and largest step of the boundary.
+
+    The boundary is looked at where something passes below 12 GeV: at smaller displacements it is
+    vertical, for both models.
+    """
     numbers = {
         f"largest change in {STEP:g}, {feature}": float(np.abs(np.diff(curve)).max())
         for feature, curve in found.items()
@@ -108,8 +124,8 @@ def figure(
         for panel, feature in zip(panels[1:], FEATURES, strict=True):
             change = 100 * np.diff(found[name][feature.name])
             panel.plot(feature.values[1:], change, color=color, linewidth=1.0)
-            panel.set(xlabel=feature.name, ylabel=f"efficiency change for +{STEP:g} [%]")
-    panels[0].set(xlabel="ln min χ²_IP", ylabel="least Σp_T that passes [GeV]")
+            panel.set(xlabel=feature.label, ylabel=f"efficiency change for +{STEP:g} [%]")
+    panels[0].set(xlabel=FEATURES[1].label, ylabel=f"least {FEATURES[0].label} that passes")
     panels[0].set_title("boundary, two inputs", fontsize=9)
     for panel in panels[1:]:
         panel.set_title("four inputs", fontsize=9)

@@ -35,7 +35,9 @@ class Change:
     rate: float
     rate_error: float
     beauty: float
+    beauty_error: float
     charm: float
+    charm_error: float
 
 
 def run(
@@ -52,7 +54,8 @@ def run(
         for worse, one in changes.items():
             print(
                 f"{name}, {worse}: rate × {one.rate:.2f} ± {one.rate_error:.2f}, "
-                f"beauty {one.beauty:+.3f}, charm {one.charm:+.3f}",
+                f"beauty {one.beauty:+.3f} ± {one.beauty_error:.3f}, "
+                f"charm {one.charm:+.3f} ± {one.charm_error:.3f}",
                 flush=True,
             )
     plain = {n: {w: vars(one) for w, one in changes.items()} for n, changes in found.items()}
@@ -66,8 +69,10 @@ def change(model: Model, threshold: float, seen: Mapping[str, Response], worse: 
     total = max(before.sum(), 1.0)
     ratio = after.sum() / total
     error = np.sqrt(((after - ratio * before) ** 2).sum()) / total  # drawing collisions anew
-    old, new = (efficiencies(model, threshold, seen[d]) for d in (NOMINAL, worse))
-    return Change(float(ratio), float(error), new[0] - old[0], new[1] - old[1])
+    of_signal = [
+        difference(model, threshold, seen[worse], seen[NOMINAL], b) for b in (True, False)
+    ]
+    return Change(float(ratio), float(error), *of_signal[0], *of_signal[1])
 
 
 def accepted(model: Model, threshold: float, candidates: Candidates, n: int) -> Floats:
@@ -77,14 +82,23 @@ def accepted(model: Model, threshold: float, candidates: Candidates, n: int) -> 
     return np.bincount(candidates.collision[passed][first], minlength=n).astype(float)
 
 
-def efficiencies(model: Model, threshold: float, seen: Response) -> tuple[float, float]:
-    """Of beauty and charm with respect to the truth cut."""
-    passed = model.score(seen.signal.X) > threshold
-    first = np.unique(seen.signal.event[passed], return_index=True)[1]
-    beauty = seen.signal.channel[passed][first] < BEAUTY_BELOW
-    n_beauty = int((seen.hadrons < BEAUTY_BELOW).sum())
-    n_charm = len(seen.hadrons) - n_beauty
-    return float(beauty.sum() / max(n_beauty, 1)), float((~beauty).sum() / max(n_charm, 1))
+def difference(
+    model: Model, threshold: float, new: Response, old: Response, beauty: bool
+) -> tuple[float, float]:
+    """Change of efficiency with respect to the truth cut, and its error from drawing hadrons.
+
+    The hadrons are the same in both detectors, so that only those count that pass in one of them.
+    """
+    n = max(int(((new.hadrons < BEAUTY_BELOW) == beauty).sum()), 1)
+    now, before = (_passed(model, threshold, one.signal, beauty) for one in (new, old))
+    gained, lost = len(now - before), len(before - now)
+    change = (gained - lost) / n
+    return change, float(np.sqrt((gained + lost) / n - change**2) / np.sqrt(n))
+
+
+def _passed(model: Model, threshold: float, signal: Candidates, beauty: bool) -> set[int]:
+    kept = (model.score(signal.X) > threshold) & ((signal.channel < BEAUTY_BELOW) == beauty)
+    return set(signal.event[kept].tolist())
 
 
 def figure(found: Mapping[str, Mapping[str, Change]]) -> Figure:
@@ -96,8 +110,11 @@ def figure(found: Mapping[str, Mapping[str, Change]]) -> Figure:
         style = {"color": _COLORS[i % 4], "marker": "o", "linestyle": "none", "label": name}
         rates = [changes[w].rate for w in WORSE]
         panels[0].errorbar(x, rates, [changes[w].rate_error for w in WORSE], **style)
-        panels[1].plot(x, [100 * changes[w].beauty for w in WORSE], **style)
-        panels[2].plot(x, [100 * changes[w].charm for w in WORSE], **style)
+        for panel, flavor in zip(panels[1:], ("beauty", "charm"), strict=True):
+            values = [100 * getattr(changes[w], flavor) for w in WORSE]
+            panel.errorbar(
+                x, values, [100 * getattr(changes[w], f"{flavor}_error") for w in WORSE], **style
+            )
     titles = ("rate, over that as simulated", "beauty efficiency, change [%]")
     for panel, title in zip(panels, (*titles, "charm efficiency, change [%]"), strict=True):
         panel.set_title(title, fontsize=9)

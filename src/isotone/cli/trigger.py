@@ -28,7 +28,9 @@ _MAX_CURVES = 6  # columns of a table that is read on a terminal
 
 def trigger(
     model: Annotated[Path, typer.Argument(help="An .isotone file.")],
-    table: Annotated[str, typer.Argument(help="CSV, Parquet or ROOT (file.root:tree).")],
+    tables: Annotated[
+        list[str], typer.Argument(help="CSV, Parquet or ROOT (file.root:tree); one or several.")
+    ],
     target: Annotated[str, typer.Option(help="Column: 0 counts for the rate, 1 is signal.")],
     event: Annotated[str, typer.Option(help="Columns that tell events apart: event, or a,b.")],
     n_events: Annotated[
@@ -58,22 +60,22 @@ def trigger(
 ) -> None:
     """Choose a threshold by output rate, and tell the efficiency of signal there.
 
-    A table of candidates, several for an event. An event passes if a candidate's score exceeds
-    the threshold: the loosest for which background events pass at no more than --max-rate. Use
-    rows that the model was not trained on. Efficiencies are of signal events with a candidate in
-    the table.
+    Rows are candidates, several for an event. An event passes if a candidate's score exceeds the
+    threshold: the loosest for which background events pass at no more than --max-rate. Use rows
+    that the model was not trained on. Efficiencies are of signal events with a candidate. The
+    candidates of an event may be in several tables.
 
     For example, 60000 simulated collisions, at 5.24 in a crossing:
 
     isotone trigger model.isotone candidates.root --target is_signal --event event --n-events 60000
     --pileup 5.24 --max-rate 660e3 --group channel --against proper_time
     """
-    _check_words(event, model, table, out)
+    _check_words(event, model, tables, out)
     asked = Asked(tuple(group or ()), against, split, _edges(edges, against, split), block)
     exposure = Exposure(n_events, input_rate, pileup)
     candidates = read_candidates(
         isotone.load(model),
-        table,
+        *tables,
         target=target,
         event=listed(event),
         keep_labels=asked.labels,
@@ -82,8 +84,8 @@ def trigger(
     for number, kind in enumerate(("background", "signal")):
         if not (candidates.is_signal == number).any():
             raise ValueError(
-                f"column {target!r} of {table!r} has no {kind} ({number}); both are needed: "
-                "choose another column or table"
+                f"column {target!r} of {', '.join(tables)} has no {kind} ({number}); both are "
+                "needed: choose another column, or add a table"
             )
     result = _judge(candidates, exposure, max_rate, asked)
     _print(result, max_rate, exposure, against)
@@ -120,20 +122,22 @@ class Result:
 
     Parameters
     ----------
+    n_tied : background events at the threshold, which would be too many; 0 if none are
     groups : by column, "" for all signal
     curves : by value of the column that divides them, "all" without one
     """
 
     point: WorkingPoint
+    n_tied: int
     groups: dict[str, Efficiency]
     curves: dict[str, Efficiency]
     edges: Floats | None
 
 
-def _check_words(event: str, model: Path, table: str, out: Path | None) -> None:
+def _check_words(event: str, model: Path, tables: list[str], out: Path | None) -> None:
     if not listed(event):
         raise ValueError(f"`--event {event}` names no column; give at least one, as in event")
-    for read in (model, split_tree(table)[0]):
+    for read in (model, *(split_tree(table)[0] for table in tables)):
         if out and out.exists() and read.exists() and out.samefile(read):
             raise ValueError(f"`--out {out}` is a file that is read; choose a new name")
 
@@ -149,19 +153,30 @@ def _judge(candidates: Candidates, exposure: Exposure, max_rate: float, asked: A
     background = candidates.background.best([asked.block] if asked.block else [])
     blocks = background.labels[asked.block] if asked.block else None
     point = choose(background.score, exposure, max_rate, blocks)
+    tied = int((background.score == point.threshold).sum())
+    n_tied = tied if point.n_passed < exposure.n_allowed(max_rate) else 0
     signal = candidates.signal.best(asked.of_signal)
     passed = signal.score > point.threshold
     groups = {"": by_group(passed, np.full(len(signal), "all signal"))}
-    groups |= {name: by_group(passed, signal.labels[name]) for name in asked.groups}
+    groups |= {name: _in_order(by_group(passed, signal.labels[name])) for name in asked.groups}
     if asked.against is None:
-        return Result(point, groups, {}, None)
+        return Result(point, n_tied, groups, {}, None)
     values = signal.values[asked.against]
     edges = quantile_edges(values, _N_BINS) if asked.edges is None else asked.edges
     curves = {
         name: by_bin(passed[rows], values[rows], edges)
         for name, rows in _parts(signal, asked.split).items()
     }
-    return Result(point, groups, curves, edges)
+    return Result(point, n_tied, groups, curves, edges)
+
+
+def _in_order(found: Efficiency) -> Efficiency:
+    """Sorted as numbers, if all groups are: 2 before 10."""
+    try:
+        order = np.argsort(found.at.astype(float), kind="stable")
+    except ValueError:
+        return found
+    return Efficiency(found.at[order], found.n[order], found.n_passed[order])
 
 
 def _parts(signal: Candidates, split: str | None) -> dict[str, Any]:
@@ -180,20 +195,29 @@ def _parts(signal: Candidates, split: str | None) -> dict[str, Any]:
 
 def _print(result: Result, max_rate: float, exposure: Exposure, against: str | None) -> None:
     point = result.point
-    output.print(
-        terminal.facts(
-            threshold=f"{point.threshold:.6g}; a candidate passes if its score exceeds it",
-            rate=f"{point.rate / 1e3:.4g} ± {point.rate_error / 1e3:.2g} kHz, at most "
-            f"{max_rate / 1e3:.4g} allowed: {point.n_passed:,} of {exposure.n_events:,} "
-            "background events pass",
+    facts = {
+        "threshold": f"{point.threshold:.6g}; a candidate passes if its score exceeds it",
+        "rate": f"{_khz(point.rate, 4)} ± {_khz(point.rate_error, 2)} kHz, at most "
+        f"{_khz(max_rate, 4)} allowed: {point.n_passed:,} of {exposure.n_events:,} background "
+        "events pass",
+    }
+    if result.n_tied:
+        facts["ties"] = (
+            f"{result.n_tied:,} background events score exactly the threshold; more would pass "
+            "with them than are allowed"
         )
-    )
+    output.print(terminal.facts(**facts))
     for name, found in result.groups.items():
         output.print()
         output.print(_group_table(name, found))
     if against and result.edges is not None:
         output.print()
         output.print(_curve_table(against, result.edges, result.curves))
+
+
+def _khz(rate: float, digits: int) -> str:
+    """A rate in kHz with so many digits that mean something, and no power of ten."""
+    return np.format_float_positional(rate / 1e3, digits, unique=False, fractional=False, trim="-")
 
 
 def _group_table(name: str, found: Efficiency) -> Table:
