@@ -1,0 +1,56 @@
+"""The numbers of a network and of its certificate, as the scripts of the page take them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from isotone.certificate import Certificate
+from isotone.export.json import to_dict
+from isotone.robustness import Decisions
+
+
+def describe_network(certificate: Certificate) -> dict[str, Any]:
+    """Every number that decides a score, and the slopes and errors that are certified.
+
+    Floats are written with the shortest decimal that reads back to the same double.
+    """
+    frozen = certificate.frozen
+    data = to_dict(frozen)
+    names = "features", "outputs", "precision", "scaling", "clip", "grid", "steps", "residual"
+    slopes: list[list[list[float]]] = [[] for _ in range(frozen.n_outputs)]
+    for slope in certificate.slopes:
+        slopes[slope.output].append([slope.scaled.low, slope.scaled.high])
+    return {name: data[name] for name in names} | {
+        "fingerprint": certificate.fingerprint,
+        "directions": data["monotonic_cst"],
+        "slopes": slopes,
+        "errors": [
+            error if math.isfinite(error) else None for error in certificate.rounding_errors
+        ],
+    }
+
+
+def describe_decision(certificate: Certificate, threshold: float | None) -> dict[str, Any] | None:
+    """What `Decisions.radius` needs: one threshold, or every pair of classes."""
+    frozen = certificate.frozen
+    if frozen.of_classes:
+        rivals = [
+            {str(other): _describe(each) for other, each in certificate.rivals(k).items()}
+            for k in range(frozen.n_outputs)
+        ]
+        return {"kind": "classes", "rivals": rivals}
+    if threshold is None:
+        return None
+    decisions = certificate.decisions(threshold)
+    assert isinstance(decisions, Decisions)
+    return {"kind": "threshold", "threshold": threshold, "decisions": _describe(decisions)}
+
+
+def _describe(decisions: Decisions) -> dict[str, Any]:
+    return {
+        "fall": decisions.fall.tolist(),
+        "rise": decisions.rise.tolist(),
+        "exact": decisions.exact.tolist(),
+        "error": decisions.error if math.isfinite(decisions.error) else None,
+    }

@@ -1,0 +1,152 @@
+"""Sample: the rows of a table that a report looks at, encoded as the model takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from isotone.elementary import Floats
+from isotone.encoding import Encoding, is_blank, labels
+from isotone.frozen import FrozenNetwork
+from isotone.report.outcomes import Outcomes
+from isotone.report.truth import read_truth
+from isotone.table import Table, floats, numbers, open_table, split_tree, suffix_of
+
+MAX_COLUMNS = 60  # that efficiencies are shown against
+MAX_GROUPS = 12  # values of a column of text
+
+Column = Floats | NDArray[np.str_]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """All rows of a table.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features), encoded
+    y : (n_rows,), number of the class or observed value, None without a target
+    weight : (n_rows,), how much every row counts
+    columns : by name, numbers (NaN for a gap) or texts of a few kinds
+    """
+
+    path: str
+    X: Floats
+    y: Floats | None
+    weight: Floats
+    columns: Mapping[str, Column]
+    target: str | None
+    weights: str | None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": split_tree(self.path)[0].name,
+            "n": len(self),
+            "target": self.target,
+            "weights": self.weights,
+        }
+
+
+def read_sample(
+    frozen: FrozenNetwork, path: str, outcomes: Outcomes, weights: str | None
+) -> Sample:
+    """Read a table: what the model takes, the target, weights, and whatever else it holds."""
+    table, encoding = open_table(path), Encoding.of(frozen)
+    target = outcomes.target if _wants_target(frozen, table, outcomes.target) else None
+    shown = _shown(table, [name for name in (target, weights) if name])
+    needed = [*encoding.columns, *(name for name in (target, weights) if name)]
+    X, rest, n_rows = [], [], 0
+    for batch in table.batches(list(dict.fromkeys([*needed, *shown]))):
+        X.append(_encode(batch, encoding, n_rows))
+        rest.append(batch)
+        n_rows += batch.num_rows
+    if n_rows == 0:
+        raise ValueError(f"{path!r} has no rows; give a table with some, or none at all")
+    cells = pa.Table.from_batches(rest).combine_chunks()
+    return Sample(
+        path=path,
+        X=np.concatenate(X),
+        y=None if target is None else read_truth(_array(cells, target), target, outcomes),
+        weight=np.ones(n_rows) if weights is None else _weight(cells, weights),
+        columns=_columns(cells, shown),
+        target=target,
+        weights=weights,
+    )
+
+
+def _wants_target(frozen: FrozenNetwork, table: Table, target: str | None) -> bool:
+    """Whether to read the target; one that only the model file names may be absent."""
+    if target is None:
+        return False
+    if frozen.n_outputs > 1 and not frozen.of_classes:
+        return False  # several values: one column cannot hold them
+    return target in table.columns or target != frozen.provenance.get("target")
+
+
+def _shown(table: Table, without: Sequence[str]) -> list[str]:
+    """Columns that can be read, in the order of the table."""
+    names = [n for n in table.columns if n not in without and table.columns.count(n) == 1]
+    if suffix_of(table.path) == ".root":
+        names = [name for name in names if _is_readable(table, name)]
+    return names[:MAX_COLUMNS]
+
+
+def _is_readable(table: Table, name: str) -> bool:
+    try:
+        table.schema([name])
+    except ValueError:
+        return False
+    return True
+
+
+def _encode(batch: pa.RecordBatch, encoding: Encoding, first_row: int) -> Floats:
+    if encoding.is_plain:
+        return numbers(batch, encoding.columns, first_row)
+    return encoding.encode(batch, first_row)
+
+
+def _array(cells: pa.Table, name: str) -> pa.Array:
+    column = cells.column(name)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _weight(cells: pa.Table, name: str) -> Floats:
+    weight = floats(_array(cells, name), name)
+    bad = ~((weight >= 0) & np.isfinite(weight))
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"the weight {name!r} is {weight[row]:g} in row {row} (data rows, counted from 0); "
+            "weights must be 0 or more: correct or drop such rows"
+        )
+    if not weight.any():
+        raise ValueError(f"the weight {name!r} is 0 in all rows; some must count")
+    return weight
+
+
+def _columns(cells: pa.Table, names: Sequence[str]) -> dict[str, Column]:
+    found = {name: _column(_array(cells, name), name) for name in names}
+    return {name: column for name, column in found.items() if column is not None}
+
+
+def _column(cells: pa.Array, name: str) -> Column | None:
+    """Numbers, or texts of a few kinds; None for what is neither, such as names of rows."""
+    try:
+        values = floats(cells, name)
+        lost = ~np.isfinite(values)
+        if not lost.any() or lost.sum() - is_blank(cells.filter(pa.array(lost))).sum() == 0:
+            return None if lost.all() else values
+        texts = labels(cells)
+    except ValueError:
+        return None
+    if len(texts.unique()) > MAX_GROUPS:
+        return None
+    return np.array([text or "(none)" for text in texts.to_pylist()])

@@ -1,0 +1,172 @@
+"""The verdict: what is guaranteed and what is not, as HTML that needs no script."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from html import escape
+
+from isotone.certificate import Certificate, Interval, Slope, Verdict
+from isotone.frozen import FrozenNetwork
+from isotone.report.outcomes import Outcomes
+from isotone.rounding import digits_down, digits_up
+
+_WORDS = {1: "only rises", -1: "only falls", 0: "free"}
+_ARROWS = {1: "↗", -1: "↘", 0: "↕"}
+
+
+def verdict(certificate: Certificate, outcomes: Outcomes) -> str:
+    """The first section of the page."""
+    holds = certificate.holds
+    head = "Every declared constraint holds" if holds else "A declared constraint does NOT hold"
+    words = "".join(f"<li>{line}</li>" for line in _sentences(certificate, outcomes))
+    tables = "".join(_table(certificate, outcomes, k) for k in range(len(certificate.constants)))
+    limits = "".join(f"<li>{line}</li>" for line in _limits(certificate))
+    return (
+        f'<p class="badge {"good" if holds else "bad"}"><strong>{"✓" if holds else "✗"} {head}'
+        f"</strong></p>\n<ul>{words}</ul>\n{tables}\n"
+        f"<h3>What is not guaranteed</h3>\n<ul>{limits}</ul>\n{_identity(certificate)}"
+    )
+
+
+def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
+    frozen = certificate.frozen
+    for k in range(frozen.n_outputs):
+        what = _subject(outcomes, k)
+        for sign, word in ((1, "rises"), (-1, "falls")):
+            names = [
+                n
+                for n, s in zip(frozen.features, frozen.monotonic_cst[k], strict=True)
+                if s == sign
+            ]
+            if names:
+                other = "falls" if sign > 0 else "rises"
+                yield (
+                    f"{what} never {other} when {_either(names)} rises and everything else stays "
+                    f"the same: it {word} or stays."
+                )
+    if not certificate.verdicts:
+        yield "No direction is declared: every feature may push the score up and down."
+    yield f"As computed by the machine: {escape(certificate.guarantee)}."
+    yield (
+        "No feature can move the score faster than the table below allows, so a small error of a "
+        "feature makes a small change of the score."
+        if certificate.lipschitz_holds
+        else "The declared bound on slopes is not kept; the table below shows the bounds found."
+    )
+
+
+def _subject(outcomes: Outcomes, k: int) -> str:
+    if outcomes.kind == "classes":
+        return f"The probability of <b>{escape(outcomes.name(k))}</b>"
+    if outcomes.kind == "two classes":
+        also = f", and with it the probability of <b>{escape(outcomes.name(1))}</b>,"
+        return f"The score{also if outcomes.has_probability else ''}"
+    if len(outcomes.outputs) > 1:
+        return f"The output <b>{escape(outcomes.outputs[k])}</b>"
+    target = f" of <b>{escape(outcomes.target)}</b>" if outcomes.target else ""
+    return f"The prediction{target}"
+
+
+def _either(names: list[str]) -> str:
+    bold = [f"<b>{escape(name)}</b>" for name in names]
+    return bold[0] if len(bold) == 1 else f"one of {', '.join(bold)}"
+
+
+def _table(certificate: Certificate, outcomes: Outcomes, k: int) -> str:
+    verdicts = {v.feature: v for v in certificate.verdicts if v.output == k}
+    slopes = [slope for slope in certificate.slopes if slope.output == k]
+    rows = "".join(_row(slope, verdicts.get(slope.feature)) for slope in slopes)
+    what = "probability" if outcomes.kind == "classes" else "score"
+    score = "score" if outcomes.kind != "classes" else "logit"
+    head = (
+        f"<tr><th>feature</th><th>{what}, when the feature rises</th>"
+        f"<th>change of the {score} for one more unit of the feature</th>"
+        "<th>proved for exact arithmetic</th><th>proved for computed numbers</th></tr>"
+    )
+    body = f"<thead>{head}</thead><tbody>{rows}</tbody>"
+    table = f'<div class="scroll"><table class="verdicts">{body}</table></div>'
+    if len(certificate.constants) == 1:
+        return table
+    name = outcomes.name(k) if outcomes.classes else outcomes.outputs[k]
+    opened = " open" if k == 0 else ""
+    return f"<details{opened}><summary>{escape(name)}</summary>{table}</details>"
+
+
+def _row(slope: Slope, found: Verdict | None) -> str:
+    sign = 0 if found is None else found.direction
+    computed = "–" if found is None else _computed(found)
+    real = "–" if found is None else _mark(found.real)
+    return (
+        f"<tr><th scope='row'>{escape(slope.feature)}</th>"
+        f"<td>{_ARROWS[sign]} {_WORDS[sign]}</td><td class='number'>{_within(slope.raw)}</td>"
+        f"<td>{real}</td><td>{computed}</td></tr>"
+    )
+
+
+def _mark(good: bool) -> str:
+    return "✓ yes" if good else '<strong class="bad">✗ NO</strong>'
+
+
+def _computed(found: Verdict) -> str:
+    return "up to rounding" if found.computed is None else _mark(found.computed)
+
+
+def _within(interval: Interval) -> str:
+    """A few digits, rounded outward."""
+    low, high = digits_down(interval.low, 3), digits_up(interval.high, 3)
+    return f"{low} to {high}".replace("-", "−")
+
+
+def _limits(certificate: Certificate) -> Iterator[str]:
+    clip = f"{certificate.clip:g}"
+    yield "That the model is accurate, fair or useful, on these or on other rows."
+    yield (
+        "What happens when several features change at once in opposite senses: a direction is "
+        "about one feature that changes while all others stay the same."
+    )
+    if any(sign == 0 for row in certificate.frozen.monotonic_cst for sign in row):
+        yield "The direction of features marked free; only their slope is bounded."
+    yield (
+        f"Anything beyond {clip} scaled units from the center of a feature: such a value counts "
+        f"as if it were at {clip}."
+    )
+    error = max(certificate.rounding_errors)
+    if math.isfinite(error):
+        yield (
+            "That the computed score is the exact one; it is off by at most "
+            f"{digits_up(error).replace('-', '−')}, which every statement here allows for."
+        )
+
+
+def _identity(certificate: Certificate) -> str:
+    frozen = certificate.frozen
+    lines = {
+        "fingerprint": f"<code>{certificate.fingerprint}</code> (SHA-256 of every number of the "
+        "model; <code>isotone certify</code> prints it)",
+        "shape": f"{'–'.join(str(n) for n in frozen.widths)}, {frozen.n_parameters:,} parameters",
+        "arithmetic": _arithmetic(frozen),
+        "made from": escape(_origin(frozen)),
+    }
+    rows = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in lines.items() if text)
+    return f'<dl class="identity">{rows}</dl>'
+
+
+def _arithmetic(frozen: FrozenNetwork) -> str:
+    grid = (
+        "not rounded"
+        if frozen.grid is None
+        else f"rounded to multiples of 2<sup>{math.log2(frozen.grid):.0f}</sup>".replace("-", "−")
+    )
+    return f"{frozen.precision}; scaled features are cut off at ±{frozen.clip:g} and {grid}"
+
+
+def _origin(frozen: FrozenNetwork) -> str:
+    """What the model file says about its making, without what the page shows elsewhere."""
+    known = {n: v for n, v in frozen.provenance.items() if n != "encoding"}
+    texts = [
+        v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in known.values()
+    ]
+    pairs = zip(known, texts, strict=True)
+    return "; ".join(f"{name} {text}" for name, text in pairs if len(text) <= 200)
