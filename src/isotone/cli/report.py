@@ -37,9 +37,9 @@ def report(
 ) -> None:
     """Write a report about a model: one HTML file in which the model itself runs.
 
-    What is guaranteed comes first; then sliders, response curves and a heat map. With a TABLE, best of
-    rows that the model was not trained on, it also tells how good the model is there, and how
-    robust. The file needs no network access and can be sent by e-mail; it holds up to --max-rows
+    What is guaranteed comes first; then sliders, response curves and a heat map. With a TABLE,
+    best of rows that the model was not trained on, it also tells how good the model is there, and
+    how robust. The file needs no network access and can be sent by e-mail; it holds up to --max-rows
     rows of the table.
 
     For example:

@@ -9,9 +9,18 @@ isotone.answer = (app) => {
   if (view.probability) {
     lines.push(meter(value, app.boundary()));
     if (scores.length === 1) lines.push(node("p", { class: "hint", text: `score ${format(scores[0], 6)}` }));
+    else if (scores.length <= 8) lines.push(chances());
   }
   app.headline.replaceChildren(...lines);
   app.detail.replaceChildren(...(judge ? decision(app) : error(app)));
+
+  /* The probabilities of all classes. */
+  function chances() {
+    const { classes } = app.data.outcomes;
+    return node("ul", { class: "chances" }, app.network.probability(scores).map((p, k) => node("li", {}, [
+      node("span", { text: classes[k] }), node("span", { class: "number", text: isotone.charts.percent(p) }), meter(p, null),
+    ])));
+  }
 
   /* A bar from 0 to 1 with a mark at the threshold. */
   function meter(p, mark) {

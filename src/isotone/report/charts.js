@@ -100,6 +100,7 @@ isotone.charts = (() => {
     const svg = node("svg", {
       viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title, class: "chart",
     });
+    svg.style.maxWidth = `${width}px`; // letters keep their size where there is more room
     const grid = node("g", { class: "grid" });
     const plot = node("g", {});
     const labels = node("g", { class: "labels" });
@@ -110,7 +111,7 @@ isotone.charts = (() => {
 
   function drawTicks(xs, ys, parts) {
     const { grid, labels, x, y, width, height, left, bottom } = parts;
-    const room = Math.max(2, Math.floor((xs.to - xs.from) / 58));
+    const room = Math.max(2, Math.floor((xs.to - xs.from) / 44));
     let last = -Infinity;
     for (const v of x.ticks || xs.ticks(room)) {
       const px = xs.of(v);
@@ -237,6 +238,7 @@ isotone.charts = (() => {
     const items = entries.map(({ name, kind, shape }) => {
       const sample = node("svg", { viewBox: "0 0 26 12", class: "sample", "aria-hidden": "true" });
       if (kind.startsWith("fill-")) sample.append(node("rect", { class: `band ${kind.slice(5)}`, x: 1, y: 1, width: 24, height: 10 }));
+      else if (kind === "boundary") sample.append(node("path", { class: "halo", d: "M1 6H25" }), node("path", { class: kind, d: "M1 6H25" }));
       else sample.append(node("path", { class: `line ${kind}`, d: "M1 6H25" }));
       if (shape !== undefined) sample.append(node("path", { class: `marks ${kind}`, d: SHAPES[shape % SHAPES.length](13, 6, 4) }));
       return node("li", {}, [sample, node("span", { text: name })]);

@@ -31,10 +31,10 @@ def controls_of(frozen: FrozenNetwork, sample: Sample | None) -> list[dict[str, 
             names = [text or "(missing)" for text in encoding.categories[column]]
             control = _category(column, features, names, sample)
         else:
-            control = _number(frozen, column, features[0], sample)
-            if column in encoding.fills:
-                control["indicator"] = place[f"missing({column})"]
-                control["fill"] = encoding.fills[column]
+            gap = place[f"missing({column})"] if column in encoding.fills else None
+            control = _number(frozen, column, features[0], gap, sample)
+            if gap is not None:
+                control |= {"indicator": gap, "fill": encoding.fills[column]}
         controls.append(control)
     return controls
 
@@ -44,9 +44,9 @@ def start_row(frozen: FrozenNetwork, sample: Sample | None) -> list[float]:
     encoding = Encoding.of(frozen)
     if sample is None:
         row = frozen.scaling.inverse(np.zeros((1, frozen.n_features)))[0]
-        row = np.array([float(f"{value:.4g}") for value in row])
     else:
         row = np.array([_median(column, sample.weight) for column in sample.X.T])
+    row = np.array([float(f"{value:.5g}") for value in row])  # short numbers to begin with
     for name in encoding.categories:
         features = [frozen.features.index(f) for f in encoding.expand(name)]
         share = np.zeros(len(features)) if sample is None else sample.X[:, features].sum(axis=0)
@@ -72,9 +72,10 @@ def _category(
 
 
 def _number(
-    frozen: FrozenNetwork, column: str, feature: int, sample: Sample | None
+    frozen: FrozenNetwork, column: str, feature: int, gap: int | None, sample: Sample | None
 ) -> dict[str, Any]:
     values = None if sample is None else sample.X[:, feature]
+    known = slice(None) if sample is None or gap is None else sample.X[:, gap] == 0
     low, high, inner = _range(frozen, feature, values)
     t = along(frozen, feature, np.array(inner))
     beyond = _BEYOND * (t[1] - t[0]) or 1.0 / frozen.scaling.factor[feature]
@@ -92,8 +93,8 @@ def _number(
         "density": None,
     }
     if sample is not None:
-        where = along(frozen, feature, sample.X[:, feature])
-        control["density"] = _density(where, axis, sample.weight)
+        where = along(frozen, feature, sample.X[known, feature])
+        control["density"] = _density(where, axis, sample.weight[known])
     return control
 
 

@@ -7,7 +7,8 @@ isotone.Explorer = class {
     this.judge = data.decision ? new isotone.Judge(this.network, data.decision) : null;
     this.row = [...data.start];
     this.views = this.listViews();
-    this.view = this.views[0];
+    // of several classes, the one that wins at the start
+    this.view = this.views[this.judge && this.judge.kind === "classes" ? this.judge.decide(this.network.score(this.row)) : 0];
     this.widgets = [];
     this.listeners = [];
   }
@@ -61,6 +62,7 @@ isotone.Explorer = class {
     if (this.views.length === 1) return node("span", {});
     const options = this.views.map((view, k) => node("option", { value: k, text: view.name }));
     const choice = node("select", { id: "view", onchange: () => this.setView(Number(choice.value)) }, options);
+    choice.value = this.views.indexOf(this.view);
     return node("p", { class: "field" }, [node("label", { for: "view", text: "Show " }), choice]);
   }
 

@@ -27,6 +27,7 @@ SCRIPTS = (
     "answer.js",
     "pictures.js",
     "panels.js",
+    "start.js",
 )
 
 
@@ -47,8 +48,8 @@ def assemble(title: str, verdict: str, data: Mapping[str, Any]) -> str:
     if size > MAX_BYTES:
         raise ValueError(
             f"the report would have {size / 1e6:.1f} MB and must stay below "
-            f"{MAX_BYTES / 1e6:.0f} MB to be sent around; embed fewer rows (max_rows, --max-rows), or "
-            "look at a smaller network"
+            f"{MAX_BYTES / 1e6:.0f} MB to be sent around; embed fewer rows (max_rows, --max-rows) "
+            "or look at a smaller network"
         )
     return text
 

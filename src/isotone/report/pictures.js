@@ -5,10 +5,14 @@ isotone.curves = (app, place, responses) => {
   const { data, network, judge, view } = app;
   const [low, high] = span();
   const wide = Math.max(place.clientWidth, 280);
-  const width = wide > 700 ? Math.floor((wide - 2 * 18) / 3) : wide > 480 ? Math.floor((wide - 18) / 2) : wide;
+  const fit = wide > 1000 ? 4 : wide > 700 ? 3 : wide > 480 ? 2 : 1;
+  const n = data.controls.length;
+  const columns = Math.ceil(n / Math.ceil(n / fit)); // as few rows, filled as evenly as can be
+  const width = Math.floor((wide - 18 * (columns - 1)) / columns);
   const charts = data.controls.map((control, k) => (control.kind === "category"
     ? bars(control, responses[k])
     : curve(control, responses[k])));
+  place.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
   place.replaceChildren(...charts);
 
   /* One vertical axis for all curves, so that they can be compared. */
@@ -74,10 +78,10 @@ isotone.curves = (app, place, responses) => {
   }
 
   function bars(control, samples) {
-    const n = samples.length;
+    const many = samples.length;
     const chart = isotone.charts.frame({
       width, height: 210, left: 56, bottom: 58,
-      x: { low: -0.5, high: n - 0.5, ticks: samples.map((_, c) => c), format: (c) => isotone.charts.shorten(control.labels[c], Math.max(3, Math.floor((width - 70) / n / 7))) },
+      x: { low: -0.5, high: many - 0.5, ticks: samples.map((_, c) => c), format: (c) => isotone.charts.shorten(control.labels[c], Math.max(3, Math.floor((width - 70) / many / 7))) },
       y: vertical(), title: `${view.name} by ${control.name}`,
     });
     const boundary = app.boundary();
@@ -99,13 +103,25 @@ isotone.HeatMap = class {
       place.append(node("p", { text: "A heat map needs two features that are numbers." }));
       return;
     }
-    this.x = this.choice("map-x", 0);
-    this.y = this.choice("map-y", 1);
+    const [first, second] = this.strongest();
+    this.x = this.choice("map-x", first);
+    this.y = this.choice("map-y", second);
     this.points = node("input", { type: "checkbox", id: "map-points", checked: "", onchange: () => this.draw() });
     const fields = [node("label", { for: "map-x", text: "across " }), this.x, node("label", { for: "map-y", text: " up " }), this.y];
     if (app.data.rows && app.data.rows.number.length) fields.push(this.points, node("label", { for: "map-points", text: " rows of the table on top" }));
     this.picture = node("div", {});
     place.append(node("p", { class: "field" }, fields), this.picture);
+  }
+
+  /* The two features that move the score most from the start. */
+  strongest() {
+    const { app } = this;
+    const strength = isotone.responses(app, 24).filter((_, k) => app.data.controls[k].kind === "number").map((samples) => {
+      const scores = samples.map((each) => each.scores[app.view.output]);
+      return Math.max(...scores) - Math.min(...scores);
+    });
+    const order = strength.map((_, k) => k).sort((a, b) => strength[b] - strength[a]);
+    return order.slice(0, 2).sort((a, b) => a - b);
   }
 
   choice(id, chosen) {

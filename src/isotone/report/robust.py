@@ -123,7 +123,7 @@ def _share(flags: Any, weight: Floats) -> float:
 
 
 def _spread(values: Floats) -> float:
-    """A round number near the standard deviation of most rows."""
+    """A round number near a quarter of the standard deviation of most rows."""
     low, high = np.quantile(values, [0.005, 0.995])
-    spread = float(np.std(np.clip(values, low, high)))
+    spread = 0.25 * float(np.std(np.clip(values, low, high)))
     return float(f"{spread:.1g}")

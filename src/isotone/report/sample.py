@@ -33,6 +33,7 @@ class Sample:
     y : (n_rows,), number of the class or observed value, None without a target
     weight : (n_rows,), how much every row counts
     columns : by name, numbers (NaN for a gap) or texts of a few kinds
+    trained : whether the model file names a table of this name
     """
 
     path: str
@@ -42,16 +43,18 @@ class Sample:
     columns: Mapping[str, Column]
     target: str | None
     weights: str | None
+    trained: bool
 
     def __len__(self) -> int:
         return len(self.X)
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "name": split_tree(self.path)[0].name,
+            "name": _name(self.path),
             "n": len(self),
             "target": self.target,
             "weights": self.weights,
+            "trained": self.trained,
         }
 
 
@@ -79,7 +82,12 @@ def read_sample(
         columns=_columns(cells, shown),
         target=target,
         weights=weights,
+        trained=_name(path) == _name(str(frozen.provenance.get("table", ""))),
     )
+
+
+def _name(path: str) -> str:
+    return split_tree(path)[0].name
 
 
 def _wants_target(frozen: FrozenNetwork, table: Table, target: str | None) -> bool:

@@ -36,33 +36,37 @@ def _outputs(
     outcomes: Outcomes, sample: Sample, scores: Floats, probability: Floats | None
 ) -> list[dict[str, Any]]:
     """Distribution, ranking and calibration of every output."""
+    decided = outcomes.decide(scores)
+    if decided is None:
+        columns = [scores] if scores.ndim == 1 else list(scores.T)
+        parts = {"all rows": np.ones(len(sample), bool)}
+        return [{"histogram": histogram(each, parts, sample.weight)} for each in columns]
     if outcomes.kind == "two classes":
-        return [_of_class(outcomes, sample, 1, scores, probability)]
-    if outcomes.kind == "classes":
-        assert probability is not None
-        columns = [probability[:, k] for k in range(len(outcomes.classes))]
-        return [_of_class(outcomes, sample, k, each, each) for k, each in enumerate(columns)]
-    columns = [scores] if scores.ndim == 1 else list(scores.T)
-    parts = {"all rows": np.ones(len(sample), bool)}
-    return [{"histogram": histogram(each, parts, sample.weight)} for each in columns]
+        return [_of_class(outcomes, sample, 1, scores, probability, decided)]
+    assert probability is not None
+    columns = list(probability.T)
+    return [_of_class(outcomes, sample, k, p, p, decided) for k, p in enumerate(columns)]
 
 
 def _of_class(
-    outcomes: Outcomes, sample: Sample, k: int, score: Floats, probability: Floats | None
+    outcomes: Outcomes,
+    sample: Sample,
+    k: int,
+    score: Floats,
+    probability: Floats | None,
+    decided: Floats,
 ) -> dict[str, Any]:
     """What there is to say about one class against all others."""
     y, weight = sample.y, sample.weight
     whole = (0.0, 1.0) if outcomes.kind == "classes" else None
-    data: dict[str, Any] = {
-        "histogram": histogram(score, _parts(outcomes, sample, k), weight, whole)
-    }
+    parts = _parts(outcomes, sample, k)
+    data: dict[str, Any] = {"histogram": histogram(score, parts, weight, whole)}
     if y is None:
         return data
     positive = y == k
-    if positive.any() and not positive.all():
-        chosen = outcomes.decide(score) if outcomes.kind == "two classes" else None
+    if weight[positive].any() and weight[~positive].any():
         data["ranking"] = ranking(score, positive, weight)
-        data["point"] = None if chosen is None else _point(chosen == 1, positive, weight)
+        data["point"] = _point(decided == k, positive, weight)
     if probability is not None:
         data["calibration"] = calibration(probability, positive, weight).to_dict()
     return data

@@ -14,6 +14,7 @@ from isotone.rounding import digits_down, digits_up
 
 _WORDS = {1: "only rises", -1: "only falls", 0: "free"}
 _ARROWS = {1: "↗", -1: "↘", 0: "↕"}
+_SCROLL = '<div class="scroll tall" tabindex="0" role="region" aria-label="Table of features">'
 
 
 def verdict(certificate: Certificate, outcomes: Outcomes) -> str:
@@ -50,8 +51,8 @@ def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
         yield "No direction is declared: every feature may push the score up and down."
     yield f"As computed by the machine: {escape(certificate.guarantee)}."
     yield (
-        "No feature can move the score faster than the table below allows, so a small error of a "
-        "feature makes a small change of the score."
+        "No feature can move it faster than the table below allows, so a small error of a feature "
+        "makes a small change."
         if certificate.lipschitz_holds
         else "The declared bound on slopes is not kept; the table below shows the bounds found."
     )
@@ -78,15 +79,18 @@ def _table(certificate: Certificate, outcomes: Outcomes, k: int) -> str:
     verdicts = {v.feature: v for v in certificate.verdicts if v.output == k}
     slopes = [slope for slope in certificate.slopes if slope.output == k]
     rows = "".join(_row(slope, verdicts.get(slope.feature)) for slope in slopes)
-    what = "probability" if outcomes.kind == "classes" else "score"
-    score = "score" if outcomes.kind != "classes" else "logit"
+    what, score = {
+        "classes": ("probability", "logit"),
+        "two classes": ("score", "score"),
+        "values": ("prediction", "prediction"),
+    }[outcomes.kind]
     head = (
         f"<tr><th>feature</th><th>{what}, when the feature rises</th>"
         f"<th>change of the {score} for one more unit of the feature</th>"
         "<th>proved for exact arithmetic</th><th>proved for computed numbers</th></tr>"
     )
     body = f"<thead>{head}</thead><tbody>{rows}</tbody>"
-    table = f'<div class="scroll"><table class="verdicts">{body}</table></div>'
+    table = f'{_SCROLL}<table class="verdicts">{body}</table></div>'
     if len(certificate.constants) == 1:
         return table
     name = outcomes.name(k) if outcomes.classes else outcomes.outputs[k]
@@ -115,8 +119,14 @@ def _computed(found: Verdict) -> str:
 
 def _within(interval: Interval) -> str:
     """A few digits, rounded outward."""
-    low, high = digits_down(interval.low, 3), digits_up(interval.high, 3)
-    return f"{low} to {high}".replace("-", "−")
+    return f"{_power(digits_down(interval.low, 3))} to {_power(digits_up(interval.high, 3))}"
+
+
+def _power(text: str) -> str:
+    """1.2e-08 as people write it."""
+    mantissa, mark, exponent = text.replace("-", "−").partition("e")
+    sign = "−" if exponent.startswith("−") else ""
+    return mantissa + (f"·10<sup>{sign}{int(exponent.lstrip('−+'))}</sup>" if mark else "")
 
 
 def _limits(certificate: Certificate) -> Iterator[str]:
@@ -135,8 +145,8 @@ def _limits(certificate: Certificate) -> Iterator[str]:
     error = max(certificate.rounding_errors)
     if math.isfinite(error):
         yield (
-            "That the computed score is the exact one; it is off by at most "
-            f"{digits_up(error).replace('-', '−')}, which every statement here allows for."
+            f"That the computed score is the exact one; it is off by at most "
+            f"{_power(digits_up(error))}, which every statement here allows for."
         )
 
 
