@@ -65,7 +65,6 @@ def write(
         _refuse_without_table(target=target, weights=weights)
     else:
         sample = read_sample(frozen, str(table), outcomes, weights)
-        outcomes = outcomes.with_target(sample.target)
     data = content(certificate, outcomes, sample, max_rows)
     data["history"] = None if history is None else check_history(history)
     name = title or "Report of a monotonic model"

@@ -7,11 +7,13 @@ isotone.charts = (() => {
 
   function node(name, attributes = {}, children = []) {
     const svg = ["svg", "g", "path", "line", "rect", "circle", "text", "image", "title"];
-    const made = svg.includes(name) ? document.createElementNS(SVG, name) : document.createElement(name);
+    const made = svg.includes(name)
+      ? document.createElementNS(SVG, name)
+      : document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {
       if (key === "text") made.textContent = value;
       else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-      else if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value);
+      else if (value !== null && value !== undefined) made.setAttribute(key, value);
     }
     made.append(...children.filter((child) => child !== null && child !== undefined));
     return made;
@@ -30,11 +32,19 @@ isotone.charts = (() => {
       const short = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
       return `${sign}${short}·10${exponent < 0 ? "\u207b" : ""}${power}`;
     }
-    return sign + size.toLocaleString("en-US", { maximumSignificantDigits: digits, useGrouping: size >= 1e4 });
+    const look = { maximumSignificantDigits: digits, useGrouping: size >= 1e4 };
+    return sign + size.toLocaleString("en-US", look);
   }
 
   function percent(share, digits = 3) {
     return `${format(100 * share, digits)} %`;
+  }
+
+  // tables that may be taller than a screen, scrolled by keys too
+  const scrolling = { class: "scroll tall", tabindex: 0, role: "region" };
+
+  function count(n) {
+    return n.toLocaleString("en-US");
   }
 
   /* Round numbers from low to high, at most n. */
@@ -128,7 +138,8 @@ isotone.charts = (() => {
       const py = ys.of(v);
       if (py > ys.from + 0.5 || py < ys.to - 0.5) continue;
       grid.append(node("line", { x1: xs.from, x2: xs.to, y1: py, y2: py }));
-      labels.append(node("text", { x: left - 6, y: py + 4, "text-anchor": "end", text: (y.format || format)(v) }));
+      const text = (y.format || format)(v);
+      labels.append(node("text", { x: left - 6, y: py + 4, "text-anchor": "end", text }));
     }
     grid.append(node("path", { class: "border", d: `M${xs.from} ${ys.to}V${ys.from}H${xs.to}` }));
     if (x.label) {
@@ -186,7 +197,9 @@ isotone.charts = (() => {
   function steps(chart, low, high, shares, kind) {
     const wide = (high - low) / shares.length;
     const points = [[low, 0]];
-    shares.forEach((share, k) => points.push([low + k * wide, share], [low + (k + 1) * wide, share]));
+    shares.forEach((share, k) => {
+      points.push([low + k * wide, share], [low + (k + 1) * wide, share]);
+    });
     points.push([high, 0]);
     const drawn = points.map(([x, y]) => [chart.xs.of(x), chart.ys.of(y)]);
     chart.plot.append(node("path", { class: `fill ${kind}`, d: `${path(drawn)}Z` }));
@@ -236,14 +249,28 @@ isotone.charts = (() => {
   /* Names with the look of their lines, below a chart. */
   function legend(entries) {
     const items = entries.map(({ name, kind, shape }) => {
-      const sample = node("svg", { viewBox: "0 0 26 12", class: "sample", "aria-hidden": "true" });
-      if (kind.startsWith("fill-")) sample.append(node("rect", { class: `band ${kind.slice(5)}`, x: 1, y: 1, width: 24, height: 10 }));
-      else if (kind === "boundary") sample.append(node("path", { class: "halo", d: "M1 6H25" }), node("path", { class: kind, d: "M1 6H25" }));
-      else sample.append(node("path", { class: `line ${kind}`, d: "M1 6H25" }));
-      if (shape !== undefined) sample.append(node("path", { class: `marks ${kind}`, d: SHAPES[shape % SHAPES.length](13, 6, 4) }));
+      const draw = (look, d) => node("path", { class: look, d });
+      const parts = kind === "boundary"
+        ? [draw("halo", "M1 6H25"), draw("boundary", "M1 6H25")]
+        : [draw(`line ${kind}`, "M1 6H25")];
+      if (shape !== undefined) parts.push(draw(`marks ${kind}`, SHAPES[shape % SHAPES.length](13, 6, 4)));
+      const sample = node("svg", { viewBox: "0 0 26 12", class: "sample", "aria-hidden": "true" }, parts);
       return node("li", {}, [sample, node("span", { text: name })]);
     });
     return node("ul", { class: "legend" }, items);
+  }
+
+  /* Where an event lies in a chart, as shares of its width and height. */
+  function place(event, { svg, xs, ys, width, height }) {
+    const box = svg.getBoundingClientRect();
+    const px = ((event.clientX - box.left) / box.width) * width;
+    const py = ((event.clientY - box.top) / box.height) * height;
+    return [(px - xs.from) / (xs.to - xs.from), (py - ys.from) / (ys.to - ys.from)];
+  }
+
+  function inside({ xs, ys }, [x, y]) {
+    const [px, py] = [xs.of(x), ys.of(y)];
+    return px >= xs.from && px <= xs.to && py <= ys.from && py >= ys.to;
   }
 
   function figure(title, chart, extra = []) {
@@ -251,6 +278,7 @@ isotone.charts = (() => {
   }
 
   return {
-    node, format, percent, ticks, axis, frame, line, band, steps, rule, marks, errorBars, legend, figure, shorten, path,
+    node, format, percent, count, frame, line, band, steps, rule, marks, errorBars, legend, figure,
+    shorten, place, inside, scrolling,
   };
 })();

@@ -8,9 +8,27 @@ isotone.Explorer = class {
     this.row = [...data.start];
     this.views = this.listViews();
     // of several classes, the one that wins at the start
-    this.view = this.views[this.judge && this.judge.kind === "classes" ? this.judge.decide(this.network.score(this.row)) : 0];
+    const several = this.judge && this.judge.kind === "classes";
+    this.view = this.views[several ? this.judge.decide(this.network.score(this.row)) : 0];
+    this.size = isotone.parameters(data.network.steps);
+    this.curved = this.mostMoving(48);
+    // as many points as keep a redraw below some ten million multiplications
+    this.nPoints = Math.min(Math.max(Math.floor(2e7 / this.size / this.curved.length), 12), 96);
     this.widgets = [];
     this.listeners = [];
+  }
+
+  /* The controls whose certified slopes allow the largest changes, in their order. */
+  mostMoving(most) {
+    const { controls, network } = this.data;
+    const reach = controls.map((control) => {
+      if (control.kind === "category") return Infinity;
+      const wide = (control.axis[1] - control.axis[0]) * network.scaling.factor[control.feature];
+      const slopes = network.slopes.map((row) => row[control.feature]);
+      return wide * Math.max(...slopes.map(([low, high]) => high - low));
+    });
+    const order = controls.map((_, k) => k).sort((a, b) => reach[b] - reach[a]);
+    return order.slice(0, most).sort((a, b) => a - b).map((k) => controls[k]);
   }
 
   /* What can be looked at: probabilities and scores of every output. */
@@ -53,15 +71,18 @@ isotone.Explorer = class {
     this.detail = node("div", {});
     this.answer.append(this.viewChoice(), this.headline, this.detail);
     this.flipPlace = node("div", { class: "flips" });
-    const left = node("div", {}, [this.presetChoice(), controls]);
-    place.append(node("div", { class: "columns" }, [left, node("div", { class: "side" }, [this.answer])]), this.flipPlace);
+    this.pin = node("p", { class: "pin", "aria-hidden": "true" }); // on phones, where the answer scrolls away
+    const left = node("div", {}, [this.presetChoice(), controls, this.pin]);
+    const side = node("div", { class: "side" }, [this.answer]);
+    place.append(node("div", { class: "columns" }, [left, side]), this.flipPlace);
   }
 
   viewChoice() {
     const { node } = isotone.charts;
     if (this.views.length === 1) return node("span", {});
     const options = this.views.map((view, k) => node("option", { value: k, text: view.name }));
-    const choice = node("select", { id: "view", onchange: () => this.setView(Number(choice.value)) }, options);
+    const choice = node("select", { id: "view" }, options);
+    choice.addEventListener("change", () => this.setView(Number(choice.value)));
     choice.value = this.views.indexOf(this.view);
     return node("p", { class: "field" }, [node("label", { for: "view", text: "Show " }), choice]);
   }
@@ -73,13 +94,18 @@ isotone.Explorer = class {
 
   presetChoice() {
     const { node } = isotone.charts;
-    const presets = [{ name: this.data.sample ? "median of the table" : "center of the scaling", row: this.data.start }];
-    for (const preset of this.data.presets || []) presets.push({ ...preset, name: `${preset.name} (row ${preset.number})` });
+    const first = this.data.sample ? "median of the table" : "center of the scaling";
+    const presets = [{ name: first, row: this.data.start }];
+    for (const { name, number, row } of this.data.presets || []) {
+      presets.push({ name: `${name} (row ${number})`, row });
+    }
     const options = presets.map((preset, k) => node("option", { value: k, text: preset.name }));
     const choice = node("select", { id: "preset" }, options);
-    choice.addEventListener("change", () => this.setRow(presets[Number(choice.value)].row));
-    const reset = node("button", { type: "button", text: "Go there", onclick: () => this.setRow(presets[Number(choice.value)].row) });
-    const fields = [node("p", { class: "field" }, [node("label", { for: "preset", text: "Start from " }), choice, reset])];
+    const go = () => this.setRow(presets[Number(choice.value)].row);
+    choice.addEventListener("change", go);
+    const again = node("button", { type: "button", text: "Go there", onclick: go });
+    const label = node("label", { for: "preset", text: "Start from " });
+    const fields = [node("p", { class: "field" }, [label, choice, again])];
     if (this.data.rows && this.data.rows.number.length) fields.push(this.rowChoice());
     return node("div", { class: "presets" }, fields);
   }
@@ -88,14 +114,13 @@ isotone.Explorer = class {
   rowChoice() {
     const { node } = isotone.charts;
     const { number, columns, truth } = this.data.rows;
-    const { sample, outcomes } = this.data;
     const about = node("span", { class: "hint" });
     const box = node("input", { type: "number", id: "row", min: 1, max: number.length, value: 1 });
     const go = () => {
       const k = Math.min(Math.max(Math.round(Number(box.value) || 1), 1), number.length) - 1;
       box.value = k + 1;
-      const kind = truth === null ? "" : outcomes.classes.length ? `, truly ${outcomes.classes[truth[k]]}` : `, observed ${isotone.charts.format(truth[k])}`;
-      about.textContent = `row ${number[k]} of ${sample.name}${kind}`;
+      const seen = truth === null ? "" : `, ${this.truth(truth[k])}`;
+      about.textContent = `row ${number[k]} of ${this.data.sample.name}${seen}`;
       this.setRow(columns.map((column) => column[k]));
     };
     const move = (by) => () => {
@@ -110,6 +135,11 @@ isotone.Explorer = class {
       node("button", { type: "button", "aria-label": "next row", text: "›", onclick: move(1) }),
       about,
     ]);
+  }
+
+  truth(y) {
+    const { classes } = this.data.outcomes;
+    return classes.length ? `truly ${classes[y]}` : `observed ${isotone.charts.format(y)}`;
   }
 
   setRow(row) {
@@ -135,7 +165,8 @@ isotone.Explorer = class {
     signs.forEach((row, f) => row.forEach((sign, j) => {
       if (!sign) return;
       const about = row.length > 1 ? ` (${outcomes.classes[j] || outcomes.outputs[j]})` : "";
-      found.push(`${words[sign]}${about}${features.length > 1 ? ` with ${network.features[features[f]]}` : ""}`);
+      const along = features.length > 1 ? ` with ${network.features[features[f]]}` : "";
+      found.push(`${words[sign]}${about}${along}`);
     }));
     return found.join(", ") || "↕ free";
   }
@@ -163,7 +194,9 @@ isotone.Explorer = class {
   number(control, k) {
     const { node, format } = isotone.charts;
     const i = control.feature;
-    const slider = node("input", { type: "range", id: `slider-${k}`, min: 0, max: 1000, step: 1, "aria-label": `${control.name}, slider` });
+    const slider = node("input", {
+      type: "range", id: `slider-${k}`, min: 0, max: 1000, step: 1, "aria-label": `${control.name}, slider`,
+    });
     const box = node("input", { type: "number", id: `value-${k}`, step: "any" });
     const outside = node("span", { class: "outside" });
     const refresh = (from) => {
@@ -185,7 +218,8 @@ isotone.Explorer = class {
     this.widgets.push({ refresh, control });
     const inputs = node("div", { class: "inputs" }, [this.track(control, slider), box]);
     const where = this.data.sample ? "table" : "usual";
-    const hint = node("span", { class: "hint", text: `${where}: ${format(control.low)} to ${format(control.high)} ` });
+    const range = `${where}: ${format(control.low)} to ${format(control.high)} `;
+    const hint = node("span", { class: "hint", text: range });
     const made = node("div", { class: "control" }, [
       node("label", { for: `value-${k}`, text: control.name }),
       node("span", { class: "direction", text: this.direction([i]) }),

@@ -96,6 +96,12 @@ isotone.elementary = (() => {
   return { rint, log, exp, monotoneExp, softplus, snapGrid, clip };
 })();
 
+/* How many weights steps have. */
+isotone.parameters = (steps) => steps.reduce((sum, step) => {
+  if (step.kind === "dense") return sum + step.weight.length * step.weight[0].length;
+  return sum + (step.kind === "blend" ? isotone.parameters(step.steps) : 0);
+}, 0);
+
 isotone.Network = class {
   /* `data` is the description that isotone.report writes. */
   constructor(data) {

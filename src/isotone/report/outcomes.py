@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -47,9 +47,6 @@ class Outcomes:
             return cls("two classes", name, classes, ("score",), threshold, logits)
         outputs = ("score",) if frozen.n_outputs == 1 else tuple(frozen.output_names)
         return cls("values", name, (), outputs, None, False)
-
-    def with_target(self, target: str | None) -> Outcomes:
-        return replace(self, target=target)
 
     def decide(self, scores: Reals) -> Floats | None:
         """Number of the class that is decided for every row, None if nothing is decided."""

@@ -25,7 +25,9 @@ SCRIPTS = (
     "charts.js",
     "explorer.js",
     "answer.js",
-    "pictures.js",
+    "flips.js",
+    "responses.js",
+    "heatmap.js",
     "panels.js",
     "start.js",
 )

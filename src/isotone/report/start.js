@@ -1,49 +1,72 @@
 "use strict";
 /* The start of the page: which sections there are, and when they are drawn. */
 isotone.start = () => {
-  const { node, format, percent } = isotone.charts;
+  const { node, format, percent, count } = isotone.charts;
   const { panels } = isotone;
   const data = JSON.parse(document.getElementById("data").textContent);
   const app = new isotone.Explorer(data);
   const still = []; // drawn when the view or the width changes, not with every row
+  let drawn = "";
   isotone.app = app;
   app.build(document.getElementById("explorer"));
   const heat = new isotone.HeatMap(app, document.getElementById("heat"));
   const curves = document.getElementById("curves");
   explain();
-  if (data.sample) {
-    quality();
-    if (data.robustness) robustness();
-  }
+  if (data.sample) quality();
+  if (data.robustness) robustness();
   if (data.history) training();
-  let drawn = "";
-  app.onChange(() => {
-    const responses = isotone.responses(app, 96);
-    isotone.flipTable(app, responses);
-    isotone.curves(app, curves, responses);
-    heat.draw();
-    const state = `${app.view.name} ${document.body.clientWidth}`;
-    if (state !== drawn) still.forEach((draw) => draw());
-    drawn = state;
-  });
+  app.onChange(draw);
   app.changed();
-  let width = window.innerWidth;
-  window.addEventListener("resize", () => {
-    if (window.innerWidth === width) return;
-    width = window.innerWidth;
-    app.changed();
-  });
+  followWindow();
+
+  function draw() {
+    const responses = isotone.responses(app, app.curved, app.nPoints);
+    isotone.flipTable(app, responses);
+    isotone.drawResponses(app, curves, responses);
+    heat.draw();
+    const state = `${document.body.clientWidth} ${app.view.name}`;
+    if (state !== drawn) still.forEach((redraw) => redraw());
+    drawn = state;
+  }
+
+  function followWindow() {
+    let width = window.innerWidth;
+    window.addEventListener("resize", () => {
+      if (window.innerWidth === width) return;
+      width = window.innerWidth;
+      app.changed();
+    });
+    window.addEventListener("beforeprint", () => {
+      document.querySelectorAll("details").forEach((each) => { each.open = true; });
+    });
+  }
 
   function explain() {
-    const rows = data.sample ? " Gray bars below show where the rows of the table lie." : "";
-    const flip = data.decision && data.decision.kind === "threshold" ? " The dashed line is the decision threshold." : "";
-    document.getElementById("responses-lead").textContent = `How the answer changes when one feature moves and all others stay at the current row. The shaded area is what the certified slopes allow from there: the curve cannot leave it.${flip}${rows} Click a curve to move there.`;
-    document.getElementById("map-lead").textContent = "Two features move, the others stay at the current row. Click to move there.";
-    if (!data.sample) return;
+    const lines = [
+      "How the answer changes when one feature moves and all others stay at the current row. The "
+        + "shaded area is what the certified slopes allow from there: the curve cannot leave it.",
+    ];
+    const threshold = data.decision && data.decision.kind === "threshold";
+    if (threshold) lines.push("The dashed line is the decision threshold.");
+    if (data.sample) lines.push("Gray bars below show where the rows of the table lie.");
+    lines.push("Click a curve to move there.");
+    const [n, some] = [data.controls.length, app.curved.length];
+    if (some < n) lines.push(`Shown are the ${some} of ${n} features that can matter most.`);
+    say("responses-lead", lines.join(" "));
+    say("map-lead", "Two features move, the others stay at the current row. Click to move there.");
+    if (data.sample) say("footnote", `It holds ${held()}; statistics are of all rows.`);
+  }
+
+  function say(id, text) {
+    document.getElementById(id).textContent = text;
+  }
+
+  /* Which rows of the table the file holds. */
+  function held() {
     const { n, name } = data.sample;
-    const held = data.rows.number.length;
-    const part = held < n ? `${held.toLocaleString("en-US")} of the ${n.toLocaleString("en-US")} rows of ${name}, drawn at random with a fixed seed` : `all ${n.toLocaleString("en-US")} rows of ${name}`;
-    document.getElementById("footnote").textContent = `It holds ${part}; statistics are of all rows.`;
+    const some = data.rows.number.length;
+    if (some === n) return `all ${count(n)} rows of ${name}`;
+    return `${count(some)} of the ${count(n)} rows of ${name}, drawn at random with a fixed seed`;
   }
 
   function output() {
@@ -58,114 +81,119 @@ isotone.start = () => {
 
   function quality() {
     const { sample, outcomes, statistics } = data;
-    const counted = sample.weights ? `, counted by their weights in ${sample.weights}` : "";
-    const unlabeled = sample.target || outcomes.outputs.length > 1 && outcomes.kind === "values" ? "" : " No target column was given, so nothing is said about how right the model is: name one with --target.";
-    const place = panels.section("quality", "On the table", `From all ${sample.n.toLocaleString("en-US")} rows of ${sample.name}${counted}.${unlabeled}${sample.trained ? " The model was trained on a table of this name: on new rows it may do worse." : ""}`);
-    const found = panels.metrics(data);
-    if (found) place.append(found);
+    const place = panels.section("quality", "On the table", aboutRows());
+    if (statistics.metrics.length) place.append(panels.metrics(statistics.metrics));
     const grid = node("div", { class: "grid-panels" });
     place.append(grid);
-    const label = () => (outcomes.kind === "classes" ? `probability of ${outcomes.classes[app.view.output]}` : outcomes.kind === "two classes" ? "score" : app.view.name);
-    const mark = outcomes.threshold === null ? null : { at: outcomes.threshold, text: "threshold" };
-    still.push(panels.panel(grid, sample.target && outcomes.classes.length ? "Scores by class" : "Scores", (wide) => panels.histogram(wide, output().histogram, label(), mark)));
-    if (outcomes.kind === "values") still.push(panels.panel(grid, "Predicted against observed", (wide) => panels.scatter(wide, app)));
-    still.push(
-      panels.panel(grid, "Receiver operating characteristic (ROC)", (wide) => panels.roc(wide, output(), positive())),
-      panels.panel(grid, "Precision and recall", (wide) => panels.precision(wide, output(), positive())),
-      panels.panel(grid, "Calibration", (wide) => panels.calibration(wide, output())),
-    );
+    const add = (title, picture) => still.push(panels.panel(grid, title, picture));
+    const what = sample.target && outcomes.classes.length ? "Scores by class" : "Scores";
+    add(what, (wide) => panels.histogram(wide, output().histogram, scoreName(), outcomes.threshold));
+    if (outcomes.kind === "values") {
+      add("Predicted against observed", (wide) => panels.scatter(wide, app));
+    } else {
+      add("Receiver operating characteristic (ROC)", (wide) => panels.roc(wide, output(), positive()));
+      add("Precision and recall", (wide) => panels.precision(wide, output(), positive()));
+      add("Calibration", (wide) => panels.calibration(wide, output()));
+    }
     if (statistics.against.length) efficiency(place);
+  }
+
+  function aboutRows() {
+    const { sample, outcomes } = data;
+    const weighted = sample.weights ? `, counted by their weights in ${sample.weights}` : "";
+    const lines = [`From all ${count(sample.n)} rows of ${sample.name}${weighted}.`];
+    const several = outcomes.kind === "values" && outcomes.outputs.length > 1;
+    if (!sample.target && !several) {
+      lines.push("No target column is known, so nothing is said about how right the model is: "
+        + "name one with --target.");
+    }
+    if (sample.trained) {
+      lines.push("The model was trained on a table of this name: on new rows it may do worse.");
+    }
+    return lines.join(" ");
+  }
+
+  function scoreName() {
+    const { kind, classes } = data.outcomes;
+    if (kind === "classes") return `probability of ${classes[app.view.output]}`;
+    return kind === "two classes" ? "score" : app.view.name;
   }
 
   function efficiency(place) {
     const { against } = data.statistics;
-    const { kind, classes } = data.outcomes;
-    const isShare = kind !== "values";
-    const label = isShare ? (kind === "classes" && data.sample.target ? "share that is recognized" : kind === "classes" ? "share decided so" : `share decided as ${classes[1]}`) : "mean";
+    const isShare = data.outcomes.kind !== "values";
     let k = 0;
-    const draw = panels.panel(place, isShare ? "Efficiency against a column" : "Means against a column", (wide) => panels.against(wide, against[k], label, isShare), "Ten bins with about as many rows in each. Bars are one standard error.");
+    const redraw = panels.panel(
+      place,
+      isShare ? "Efficiency against a column" : "Means against a column",
+      (wide) => panels.against(wide, against[k], efficiencyName(), isShare),
+      "Up to ten bins with about as many rows in each. Bars are one standard error.",
+    );
     place.append(panels.choice("against", "column ", against.map((each) => each.column), (chosen) => {
       k = chosen;
-      draw();
+      redraw();
     }));
-    still.push(draw);
+    still.push(redraw);
+  }
+
+  function efficiencyName() {
+    const { kind, classes } = data.outcomes;
+    if (kind === "values") return "mean";
+    if (kind === "two classes") return `share decided as ${classes[1]}`;
+    return data.sample.target ? "share that is recognized" : "share decided so";
   }
 
   function robustness() {
     const { radii, shifts } = data.robustness;
-    const place = panels.section("robustness", "Robustness", "How far the rows of the table are from a different decision, as certified, and what shifts of one feature really do.");
+    const lead = "How far the rows of the table are from a different decision, as certified, and "
+      + "what shifts of one feature really do.";
     const grid = node("div", { class: "grid-panels" });
-    place.append(grid);
+    panels.section("robustness", "Robustness", lead).append(grid);
+    const says = "Half of all rows keep their decision for every change of less than "
+      + `${isotone.inward(radii.median, -1)} in total, nine in ten for less than `
+      + `${isotone.inward(radii.tenth, -1)}.`;
     still.push(panels.panel(grid, "Certified radius", (wide) => [
-      ...panels.histogram(wide, radii, "total change of all features, in scaled units"),
-      node("p", { class: "hint", text: `Half of all rows keep their decision for every change of less than ${format(radii.median, 3)} in total, nine in ten for less than ${format(radii.tenth, 3)}.` }),
+      ...panels.histogram(wide, radii, "total change of all features, in scaled units"), panels.hint(says),
     ], "The decision on a row cannot change as long as its features move by less than this in total."));
     if (shifts.curves.length) shifted(grid, shifts);
   }
 
-  function shifted(grid, shifts) {
+  function shifted(grid, { n, curves: found }) {
     let k = 0;
     const says = node("p", { "aria-live": "polite" });
-    const slider = node("input", { type: "range", id: "shift", min: 0, max: shifts.curves[0].delta.length - 1, step: 1, value: 5 });
-    const draw = panels.panel(grid, "What if one feature is shifted?", (wide) => {
-      const found = shifts.curves[k];
+    const last = found[0].delta.length - 1;
+    const slider = node("input", { type: "range", id: "shift", min: 0, max: last, step: 1, value: 5 });
+    const redraw = panels.panel(grid, "What if one feature is shifted?", (wide) => {
       const at = Number(slider.value);
-      tell(found, at);
-      return drawShifts(wide, found, at);
-    }, shifts.n < data.sample.n ? `Of ${shifts.n.toLocaleString("en-US")} rows, evenly spaced in the table.` : "Of all rows.");
-    slider.addEventListener("input", draw);
+      says.textContent = tell(found[k], at);
+      slider.setAttribute("aria-valuetext", format(found[k].delta[at], 3));
+      return panels.shifts(wide, found[k], at);
+    }, n < data.sample.n ? `Of ${count(n)} rows, evenly spaced in the table.` : "Of all rows.");
+    slider.addEventListener("input", redraw);
     grid.lastChild.append(
-      panels.choice("shift-feature", "feature ", shifts.curves.map((each) => each.feature), (chosen) => {
+      panels.choice("shift-feature", "feature ", found.map((each) => each.feature), (chosen) => {
         k = chosen;
-        draw();
+        redraw();
       }),
       node("p", { class: "field" }, [node("label", { for: "shift", text: "shift δ " }), slider]),
       says,
     );
-    still.push(draw);
-
-    function tell(found, at) {
-      const delta = format(found.delta[at], 3);
-      slider.setAttribute("aria-valuetext", delta);
-      says.textContent = `If ${found.feature} is off by up to ${delta} in all rows, at most ${percent(found.bound[at])} of the decisions can change. Shifting it up by that much changes ${percent(found.up[at])}, down ${percent(found.down[at])}. The bound allows for the steepest slope in every row, so it is far from what usually happens.`;
-    }
+    still.push(redraw);
   }
 
-  function drawShifts(wide, found, at) {
-    const top = Math.max(...found.bound, 1e-9);
-    const chart = isotone.charts.frame({
-      width: wide, height: 270, left: 58, title: "flips against the shift",
-      x: { low: 0, high: found.delta[found.delta.length - 1], label: `shift δ of ${found.feature}` },
-      y: { low: 0, high: 1.08 * top, label: "decisions that change", format: (v) => percent(v) },
-    });
-    const points = (values) => found.delta.map((delta, j) => [delta, values[j]]);
-    isotone.charts.line(chart, points(found.bound), "c0");
-    isotone.charts.line(chart, points(found.up), "c1");
-    isotone.charts.line(chart, points(found.down), "c2");
-    isotone.charts.rule(chart, { x: found.delta[at] });
-    const names = [["certified bound, ± δ", "c0"], ["measured, + δ", "c1"], ["measured, − δ", "c2"]];
-    return [chart.svg, isotone.charts.legend(names.map(([name, kind]) => ({ name, kind })))];
+  function tell({ feature, delta, bound, up, down }, at) {
+    return `If ${feature} is off by up to ${format(delta[at], 3)} in every row, at most `
+      + `${percent(bound[at])} of the decisions can change. Raising it by that much in all rows `
+      + `changes ${percent(up[at])}, lowering it ${percent(down[at])}. The bound allows for the `
+      + "steepest slope in every row, so it is usually far above what happens.";
   }
 
   function training() {
-    const found = data.history;
-    const of = found.members > 1 ? `, averaged over ${found.members} networks that were trained together` : "";
-    const place = panels.section("training", "Training", `Mean loss in every epoch, a pass over the training rows${of}.`);
-    still.push(panels.panel(place, "Loss by epoch", (wide) => {
-      const all = [...found.training, ...found.validation].filter(Number.isFinite);
-      const [low, high] = [Math.min(...all), Math.max(...all)];
-      const chart = isotone.charts.frame({
-        width: wide, height: 260, left: 62, title: "loss by epoch",
-        x: { low: 1, high: Math.max(found.training.length, 2), label: "epoch" },
-        y: { low: low - 0.05 * (high - low || 1), high: high + 0.05 * (high - low || 1), label: "loss" },
-      });
-      const curve = (losses, kind) => isotone.charts.line(chart, losses.map((loss, k) => [k + 1, loss]), kind);
-      curve(found.training, "c0");
-      curve(found.validation, "c1");
-      const names = [{ name: "training rows", kind: "c0" }];
-      if (found.validation.length) names.push({ name: "other rows", kind: "c1" });
-      return [chart.svg, isotone.charts.legend(names), node("p", { class: "hint", text: `Training took ${format(found.seconds, 3)} seconds.` })];
-    }));
+    const { members } = data.history;
+    const of = members > 1 ? `, averaged over ${members} networks that were trained together` : "";
+    const lead = `Mean loss in every epoch, a pass over the training rows${of}.`;
+    const place = panels.section("training", "Training", lead);
+    still.push(panels.panel(place, "Loss by epoch", (wide) => panels.losses(wide, data.history)));
   }
 };
 isotone.start();
