@@ -18,16 +18,13 @@ from isotone.atomic import replacing
 from isotone.certificate import Certificate, certify
 from isotone.elementary import Floats
 from isotone.frozen import FrozenNetwork
-from isotone.report import page
+from isotone.report import page, presets, statistics, verdict
 from isotone.report.arithmetic import describe_decision, describe_network
 from isotone.report.controls import controls_of, start_row
 from isotone.report.history import check_history
 from isotone.report.outcomes import Outcomes
-from isotone.report.presets import embedded_rows, presets
 from isotone.report.robust import robustness
 from isotone.report.sample import Sample, read_sample
-from isotone.report.statistics import statistics
-from isotone.report.verdict import verdict
 
 MAX_ROWS = 2000
 
@@ -68,7 +65,7 @@ def write(
     data = content(certificate, outcomes, sample, max_rows)
     data["history"] = None if history is None else check_history(history)
     name = title or "Report of a monotonic model"
-    text = page.assemble(name, verdict(certificate, outcomes), data)
+    text = page.assemble(name, verdict.to_html(certificate, outcomes), data)
     with replacing(Path(path)) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return len(text.encode("utf-8"))
@@ -94,9 +91,9 @@ def content(
     robust, radii = robustness(certificate, outcomes, sample, scores)
     return data | {
         "sample": sample.to_dict(),
-        "presets": presets(frozen, outcomes, sample, scores, radii),
-        "rows": embedded_rows(sample, max_rows),
-        "statistics": statistics(frozen, outcomes, sample, scores),
+        "presets": presets.extreme_rows(frozen, outcomes, sample, scores, radii),
+        "rows": presets.embedded_rows(sample, max_rows),
+        "statistics": statistics.describe(frozen, outcomes, sample, scores),
         "robustness": robust,
     }
 

@@ -15,7 +15,7 @@ _MAX_CLASSES = 8
 _SEED = 0
 
 
-def presets(
+def extreme_rows(
     frozen: FrozenNetwork,
     outcomes: Outcomes,
     sample: Sample,

@@ -20,7 +20,7 @@ N_BINS = 10
 _MAX_TRUE_CLASSES = 6  # more of them are not told apart in a histogram
 
 
-def statistics(
+def describe(
     frozen: FrozenNetwork, outcomes: Outcomes, sample: Sample, scores: Floats
 ) -> dict[str, Any]:
     """Panels for every output, metrics, and efficiencies against every column."""

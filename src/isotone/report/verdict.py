@@ -17,7 +17,7 @@ _ARROWS = {1: "↗", -1: "↘", 0: "↕"}
 _SCROLL = '<div class="scroll tall" tabindex="0" role="region" aria-label="Table of features">'
 
 
-def verdict(certificate: Certificate, outcomes: Outcomes) -> str:
+def to_html(certificate: Certificate, outcomes: Outcomes) -> str:
     """The first section of the page."""
     holds = certificate.holds
     head = "Every declared constraint holds" if holds else "A declared constraint does NOT hold"

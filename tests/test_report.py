@@ -1,0 +1,382 @@
+"""Reports: statistics are right, bounds are bounds, names are text, and bad input is told."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import metrics
+
+from isotone import FrozenNetwork, Scaling, certify, report
+from isotone.report import page, verdict
+from isotone.report.controls import controls_of, start_row
+from isotone.report.curves import Binned, ranking
+from isotone.report.history import beside, read_history
+from isotone.report.outcomes import Outcomes
+from isotone.report.presets import embedded_rows
+from isotone.report.sample import Sample, read_sample
+from networks import by_hand, every_step, small
+
+EVIL = "</script><script>hacked=1</script><img src=x onerror=hacked=1>&\"'"
+
+
+def two_classes(seed: int = 0, **options: Any) -> FrozenNetwork:
+    names = options.pop("features", ("income", "debt", "age"))
+    frozen = small((1, -1, 0), seed=seed, features=names)
+    return replace(frozen, outputs="logits", **options)
+
+
+def rows(n: int = 400, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=["income", "debt", "age"])
+    X["paid"] = (X["income"] - X["debt"] + rng.normal(size=n) > 0).astype(int)
+    X["weight"] = rng.integers(1, 4, n).astype(float)
+    X["city"] = rng.choice(["Rome", "Oslo"], n)
+    X["id"] = [f"p{i}" for i in range(n)]
+    return X
+
+
+def content(path: Path) -> dict[str, Any]:
+    """The data that a report holds."""
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    assert found is not None
+    data: dict[str, Any] = json.loads(found.group(1))
+    return data
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rows().to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path / "people.csv"
+
+
+def test_the_page_is_one_file_that_loads_nothing_and_is_the_same_every_time(
+    tmp_path: Path, table: Path
+) -> None:
+    frozen = two_classes()
+    sizes = [
+        report.write(frozen, tmp_path / name, table, target="paid")
+        for name in ("a.html", "b.html")
+    ]
+    text = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert text == (tmp_path / "b.html").read_text(encoding="utf-8")
+    assert sizes[0] == len(text.encode()) < 3_000_000
+    assert "default-src 'none'" in text
+    assert not re.search(r"(src|href)=[\"']?(https?:|//)", text)
+    assert set(re.findall(r"https?://[^\"' ]+", text)) == {"http://www.w3.org/2000/svg"}
+    assert frozen.fingerprint in text
+
+
+def test_statistics_are_those_of_scikit_learn(tmp_path: Path, table: Path) -> None:
+    frozen, frame = two_classes(), rows()
+    report.write(frozen, tmp_path / "r.html", table, target="paid", weights="weight")
+    found, w = content(tmp_path / "r.html")["statistics"], frame["weight"]
+    score, y = frozen.score(frame), frame["paid"]
+    expected = {
+        "accuracy": metrics.accuracy_score(y, score >= 0, sample_weight=w),
+        "mean logarithmic loss": metrics.log_loss(y, frozen.probability(frame), sample_weight=w),
+    }
+    assert dict(found["metrics"]) == pytest.approx(expected)
+    output = found["outputs"][0]
+    curve = output["ranking"]
+    assert curve["area"] == pytest.approx(metrics.roc_auc_score(y, score, sample_weight=w))
+    precision = metrics.average_precision_score(y, score, sample_weight=w)
+    assert curve["average_precision"] == pytest.approx(precision)
+    recall = metrics.recall_score(y, score >= 0, sample_weight=w)
+    assert output["point"]["tpr"] == pytest.approx(recall)
+    assert sum(output["calibration"]["n"]) == len(frame)
+    for part in output["histogram"]["parts"].values():
+        assert sum(part["share"]) == pytest.approx(1, abs=0.02)
+
+
+def test_a_weight_of_two_is_a_row_given_twice() -> None:
+    rng = np.random.default_rng(0)
+    score, positive, weight = rng.normal(size=60), rng.random(60) < 0.4, rng.integers(1, 4, 60)
+    again = np.repeat(np.arange(60), weight)
+    one = ranking(score, positive, weight.astype(float))
+    other = ranking(score[again], positive[again], np.ones(len(again)))
+    assert one == other
+
+
+def test_a_bin_without_rows_has_no_mean_and_an_error_is_never_zero() -> None:
+    found = Binned.mean(np.array([0, 0, -1]), np.array([1.0, 1.0, 0.0]), np.ones(3), 2)
+    assert found.value[0] == 1.0
+    assert np.isnan(found.value[1])
+    assert found.error[0] > 0
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_measured_flips_stay_below_the_certified_bound(n_classes: int, tmp_path: Path) -> None:
+    frozen = two_classes() if n_classes == 2 else every_step(3, outputs="logits")
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(
+        frozen.scaling.inverse(rng.normal(size=(500, 3))), columns=list(frozen.features)
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    report.write(frozen, tmp_path / "r.html", tmp_path / "t.parquet")
+    shifts = content(tmp_path / "r.html")["robustness"]["shifts"]
+    assert shifts["n"] == 500
+    assert len(shifts["curves"]) == 3
+    certificate = certify(frozen)
+    for i, curve in enumerate(shifts["curves"]):
+        bound = np.array(curve["bound"])
+        assert np.all(bound >= curve["up"])
+        assert np.all(bound >= curve["down"])
+        assert np.all(np.diff(bound) >= 0)
+        each = np.zeros(3)
+        each[i] = curve["delta"][-1]
+        # the same question, asked of the certificate in another way
+        assert bound[-1] == pytest.approx(certificate.flip_bound(frame, each), abs=0.005)
+
+
+def test_efficiencies_are_against_numbers_and_groups_but_not_names_of_rows(
+    tmp_path: Path, table: Path
+) -> None:
+    frozen, frame = two_classes(), rows()
+    report.write(frozen, tmp_path / "r.html", table, target="paid")
+    found = {
+        each["column"]: each for each in content(tmp_path / "r.html")["statistics"]["against"]
+    }
+    assert list(found) == ["income", "debt", "age", "weight", "city"]
+    accepted = frozen.score(frame) >= 0
+    oslo = (frame["city"] == "Oslo") & (frame["paid"] == 1)
+    assert found["city"]["at"] == ["Oslo", "Rome"]
+    curves = {curve["name"]: curve for curve in found["city"]["curves"]}
+    assert curves["paid = 1"]["value"][0] == pytest.approx(accepted[oslo].mean(), rel=1e-5)
+    assert sum(sum(curve["n"]) for curve in found["age"]["curves"]) == len(frame)
+
+
+def test_values_are_compared_with_what_was_observed(tmp_path: Path) -> None:
+    frozen, frame = small(features=["a", "b", "c"]), rows().iloc[:, :3]
+    frame.columns = ["a", "b", "c"]
+    y = frozen.score(frame) + np.random.default_rng(0).normal(size=len(frame))
+    frame.assign(y=y).to_csv(tmp_path / "t.csv", index=False)
+    report.write(frozen, tmp_path / "r.html", tmp_path / "t.csv", target="y")
+    data = content(tmp_path / "r.html")
+    found = dict(data["statistics"]["metrics"])
+    expected = metrics.r2_score(y, frozen.score(frame))
+    assert found["explained share of the variance (R²)"] == pytest.approx(expected)
+    assert data["decision"] is None
+    assert data["robustness"] is None
+    assert [preset["name"] for preset in data["presets"]] == [
+        "lowest score",
+        "highest score",
+        "worst prediction",
+    ]
+
+
+def test_a_threshold_makes_decisions_of_values(tmp_path: Path) -> None:
+    frozen = small(features=["income", "debt", "age"])
+    rows().to_csv(tmp_path / "t.csv", index=False)
+    options: dict[str, Any] = {"target": "paid", "threshold": 0.25}
+    report.write(frozen, tmp_path / "r.html", tmp_path / "t.csv", **options)
+    data = content(tmp_path / "r.html")
+    assert data["decision"]["threshold"] == 0.25
+    assert "calibration" not in data["statistics"]["outputs"][0]
+    assert "ranking" in data["statistics"]["outputs"][0]
+
+
+def test_classes_are_found_as_text_and_as_numbers(tmp_path: Path) -> None:
+    frame = rows()
+    frame["paid"] = frame["paid"].astype(float)  # 1.0 for the class 1
+    frame.to_parquet(tmp_path / "t.parquet")
+    frozen = two_classes(classes=("0", "1"))
+    outcomes = Outcomes.of(frozen, 0.0, "paid")
+    sample = read_sample(frozen, str(tmp_path / "t.parquet"), outcomes, None)
+    assert sample.y is not None
+    assert np.array_equal(sample.y, frame["paid"])
+    frame.assign(paid=np.where(frame["paid"] == 1, "yes", "no")).to_csv(tmp_path / "t.csv")
+    named = replace(frozen, classes=("no", "yes"))
+    report.write(named, tmp_path / "r.html", tmp_path / "t.csv", target="paid")
+    assert content(tmp_path / "r.html")["outcomes"]["classes"] == ["paid = no", "paid = yes"]
+
+
+def test_the_file_holds_some_rows_and_says_which(tmp_path: Path, table: Path) -> None:
+    frozen = two_classes()
+    report.write(frozen, tmp_path / "r.html", table, target="paid", max_rows=50)
+    data = content(tmp_path / "r.html")
+    held, X = data["rows"], rows()[["income", "debt", "age"]].to_numpy()
+    assert len(held["number"]) == 50
+    assert data["sample"]["n"] == 400
+    assert np.array_equal(np.transpose(held["columns"]), X[held["number"]])
+    extreme = {preset["name"]: preset for preset in data["presets"]}["highest score"]
+    assert frozen.score([extreme["row"]])[0] == frozen.score(X).max()
+
+
+def test_one_control_for_a_column_of_categories_and_for_its_gaps() -> None:
+    names = ("age", "city=Oslo", "city=Rome", "missing(age)")
+    encoding = {"columns": ["age", "city"], "categories": {"city": ["Oslo", "Rome"]}}
+    frozen = replace(
+        small((1, 0, 0, 0), features=list(names)),
+        provenance={"encoding": encoding | {"fills": {"age": 40.0}}},
+    )
+    X = np.array([[40.0, 0, 1, 1], [20, 0, 1, 0], [30, 1, 0, 0]])
+    sample = Sample("t.csv", X, None, np.ones(3), {}, None, None, False)
+    age, city = controls_of(frozen, sample)
+    assert (age["indicator"], age["fill"], age["low"], age["high"]) == (3, 40.0, 20.0, 40.0)
+    assert age["whole"]
+    assert sum(age["density"]) == pytest.approx(1)
+    assert city["features"] == [1, 2]
+    assert city["share"] == pytest.approx([1 / 3, 2 / 3])
+    assert start_row(frozen, sample) == [30.0, 0.0, 1.0, 0.0]
+    assert embedded_rows(sample, 2)["number"] == embedded_rows(sample, 2)["number"]
+
+
+def test_without_a_table_ranges_come_from_the_scaling() -> None:
+    scaling = Scaling.fit([[1.0, 10.0, 0.0], [3.0, 1000.0, 1.0]], ["standard", "log", "identity"])
+    frozen = small(scaling=scaling)
+    controls = controls_of(frozen, None)
+    assert (controls[0]["low"], controls[0]["high"]) == (-1.0, 5.0)
+    assert controls[1]["axis"][0] == pytest.approx(np.log(10.0))  # the floor
+    assert start_row(frozen, None) == pytest.approx([2.0, 100.0, 0.0], rel=1e-4)
+
+
+def test_a_verdict_says_what_fails() -> None:
+    good = verdict.to_html(certify(by_hand(-0.5)), Outcomes.of(by_hand(-0.5), None, None))
+    assert "Every declared constraint holds" in good
+    assert "never falls when <b>x</b> rises" in good
+    frozen = by_hand(-1.5)
+    bad = verdict.to_html(certify(frozen), Outcomes.of(frozen, None, None))
+    assert "does NOT hold" in bad
+    assert "✗ NO" in bad
+    free = small((0, 0, 0))
+    text = verdict.to_html(certify(free), Outcomes.of(free, None, None))
+    assert "No direction is declared" in text
+    loose = small(grid=None)
+    assert "up to rounding" in verdict.to_html(certify(loose), Outcomes.of(loose, None, None))
+
+
+def test_names_never_become_markup(tmp_path: Path) -> None:
+    frozen = replace(
+        two_classes(features=(EVIL, "%%data%%", "c")),
+        classes=(EVIL, "b"),
+        provenance={"target": EVIL, "note": EVIL},
+    )
+    report.write(frozen, tmp_path / "r.html", title=EVIL)
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<img src=x" not in text
+    assert "<script>hacked" not in text
+    assert text.count("<script>") == len(page.SCRIPTS)
+    assert content(tmp_path / "r.html")["network"]["features"] == [EVIL, "%%data%%", "c"]
+
+
+def test_history_is_found_beside_a_trained_model(tmp_path: Path) -> None:
+    history = {"training": [[1.0, 3.0], [0.5, 1.5]], "validation": [], "best_epoch": [1, 1]}
+    (tmp_path / "history.json").write_text(json.dumps(history | {"seconds": 2.0}))
+    two_classes().save(tmp_path / "model.isotone")
+    assert beside(tmp_path / "model.isotone") == tmp_path / "history.json"
+    assert beside(tmp_path / "other.isotone") is None
+    read = read_history(tmp_path / "history.json")
+    report.write(two_classes(), tmp_path / "r.html", history=read)
+    assert content(tmp_path / "r.html")["history"]["training"] == [2.0, 1.0]
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("logits", {"target": "paid"}, "`target=paid` is a column of a table but no table is given"),
+    ("logits", {"threshold": np.inf}, "`threshold=inf` must be a finite number"),
+    ("classes", {"threshold": 1.0}, "is for one output but the model has 3"),
+    ("logits", {"max_rows": -1}, "`max_rows=-1` must be 0 or more"),
+    ("logits", {"history": {}}, "training history cannot be read"),
+    (
+        "logits",
+        {"history": {"training": [1.0], "validation": [], "best_epoch": [], "seconds": 1}},
+        "a row per epoch and a column per member",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "options", "message"), BAD)
+def test_bad_options_are_told(
+    kind: str, options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    frozen = two_classes() if kind == "logits" else every_step(3, outputs="logits")
+    with pytest.raises(ValueError, match=message):
+        report.write(frozen, tmp_path / "r.html", **options)
+    assert not (tmp_path / "r.html").exists()
+
+
+def changed(**columns: Any) -> pd.DataFrame:
+    return rows(5).assign(**columns)
+
+
+BAD_TABLES: list[tuple[pd.DataFrame, dict[str, Any], str]] = [
+    (rows(5), {"target": "payed"}, "has no column 'payed'; did you mean 'paid'?"),
+    (changed(paid=[0, 1, 2, 1, 0]), {"target": "paid"}, "is '2' in row 2 .* the classes 0, 1"),
+    (changed(weight=[1, 1, -1, 1, 1]), {"weights": "weight"}, "weight 'weight' is -1 in row 2"),
+    (changed(weight=0.0), {"weights": "weight"}, "is 0 in all rows; some must count"),
+    (changed(age=[1, 2, None, 4, 5]), {}, "'age' is missing in row 2"),
+    (rows(5).iloc[:0], {}, "has no rows; give a table with some, or none at all"),
+]
+
+
+@pytest.mark.parametrize(("frame", "options", "message"), BAD_TABLES)
+def test_bad_tables_are_told(
+    frame: pd.DataFrame, options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(ValueError, match=message):
+        report.write(two_classes(), tmp_path / "r.html", tmp_path / "t.csv", **options)
+
+
+def test_a_number_is_needed_where_numbers_are_predicted(tmp_path: Path) -> None:
+    frozen = small(features=["income", "debt", "age"])
+    changed(paid=["1", "2", "much", "4", "5"]).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(ValueError, match="the target 'paid' is 'much' in row 2"):
+        report.write(frozen, tmp_path / "r.html", tmp_path / "t.csv", target="paid")
+
+
+def test_a_page_that_is_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page, "MAX_BYTES", 50_000)
+    with pytest.raises(ValueError, match="must stay below 0 MB .* embed fewer rows"):
+        report.write(two_classes(), tmp_path / "r.html")
+
+
+def run(*words: object) -> None:
+    from isotone import cli
+
+    cli.main([str(word) for word in words])
+
+
+def test_the_command_writes_a_report(
+    tmp_path: Path, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two_classes().save(tmp_path / "model.isotone")
+    out = tmp_path / "report.html"
+    with pytest.raises(SystemExit) as exit:
+        run("report", tmp_path / "model.isotone", table, "--target", "paid", "--out", out)
+    assert exit.value.code == 0
+    assert "open it in a browser" in capsys.readouterr().out
+    assert "<h1>Report of model.isotone</h1>" in out.read_text(encoding="utf-8")
+    assert content(out)["history"] is None
+
+
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("report.txt", "must end in .html"),
+        ("model.html", "is a file that is read; choose a new name"),
+    ],
+)
+def test_the_command_refuses_names_it_cannot_write(
+    out: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    two_classes().save(tmp_path / "model.html")
+    with pytest.raises(SystemExit) as exit:
+        run("report", tmp_path / "model.html", "--out", tmp_path / out)
+    assert exit.value.code == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_history_that_is_none_is_told(tmp_path: Path) -> None:
+    (tmp_path / "history.json").write_text("[")
+    with pytest.raises(ValueError, match="is no training history"):
+        read_history(tmp_path / "history.json")
