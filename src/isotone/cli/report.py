@@ -39,8 +39,8 @@ def report(
 
     What is guaranteed comes first; then sliders, response curves and a heat map. With a TABLE,
     best of rows that the model was not trained on, it also tells how good the model is there, and
-    how robust. The file needs no network access and can be sent by e-mail; it holds up to --max-rows
-    rows of the table.
+    how robust. The file needs no network access and can be sent by e-mail; it holds up to
+    --max-rows rows of the table.
 
     For example:
 

@@ -101,12 +101,15 @@ isotone.charts = (() => {
   /* An empty chart with axes and labels; returns the parts to draw into. */
   function frame(options) {
     const { width, height, x, y, title } = options;
-    const left = options.left ?? 52;
     const bottom = options.bottom ?? 40;
     const top = options.top ?? 10;
     const right = options.right ?? 14;
-    const xs = axis(x.low, x.high, left, width - right, x.map);
     const ys = axis(y.low, y.high, height - bottom, top, y.map);
+    const rows = ys.ticks(Math.max(2, Math.floor((ys.from - ys.to) / 34)));
+    const texts = rows.map((v) => (y.format || format)(v));
+    const letters = Math.max(...texts.map((text) => text.length), 4);
+    const left = 8 + 6.8 * letters + (y.label ? 16 : 0);
+    const xs = axis(x.low, x.high, left, width - right, x.map);
     const svg = node("svg", {
       viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title, class: "chart",
     });
@@ -115,46 +118,49 @@ isotone.charts = (() => {
     const plot = node("g", {});
     const labels = node("g", { class: "labels" });
     svg.append(grid, plot, labels);
-    drawTicks(xs, ys, { grid, labels, x, y, width, height, left, bottom });
+    drawColumns(xs, ys, { grid, labels, x, width });
+    drawRows(xs, ys, { grid, labels, rows, texts });
+    grid.append(node("path", { class: "border", d: `M${xs.from} ${ys.to}V${ys.from}H${xs.to}` }));
+    nameAxes(xs, ys, { labels, x, y });
     return { svg, plot, grid, labels, xs, ys, width, height };
   }
 
-  function drawTicks(xs, ys, parts) {
-    const { grid, labels, x, y, width, height, left, bottom } = parts;
-    const room = Math.max(2, Math.floor((xs.to - xs.from) / 44));
+  /* Ticks of the horizontal axis; texts that would touch are left out. */
+  function drawColumns(xs, ys, { grid, labels, x, width }) {
     let last = -Infinity;
-    for (const v of x.ticks || xs.ticks(room)) {
+    for (const v of x.ticks || xs.ticks(Math.max(2, Math.floor((xs.to - xs.from) / 44)))) {
       const px = xs.of(v);
       if (px < xs.from - 0.5 || px > xs.to + 0.5) continue;
       grid.append(node("line", { x1: px, x2: px, y1: ys.from, y2: ys.to }));
       const text = (x.format || format)(v);
-      const half = text.length * 3.4;
+      const half = 3.4 * text.length;
       const at = Math.min(Math.max(px, half + 1), width - half - 1);
       if (at - half < last + 4) continue;
       last = at + half;
       labels.append(node("text", { x: at, y: ys.from + 16, "text-anchor": "middle", text }));
     }
-    for (const v of ys.ticks(Math.max(2, Math.floor((ys.from - ys.to) / 34)))) {
+  }
+
+  function drawRows(xs, ys, { grid, labels, rows, texts }) {
+    rows.forEach((v, k) => {
       const py = ys.of(v);
-      if (py > ys.from + 0.5 || py < ys.to - 0.5) continue;
+      if (py > ys.from + 0.5 || py < ys.to - 0.5) return;
       grid.append(node("line", { x1: xs.from, x2: xs.to, y1: py, y2: py }));
-      const text = (y.format || format)(v);
-      labels.append(node("text", { x: left - 6, y: py + 4, "text-anchor": "end", text }));
-    }
-    grid.append(node("path", { class: "border", d: `M${xs.from} ${ys.to}V${ys.from}H${xs.to}` }));
+      const place = { x: xs.from - 6, y: py + 4, "text-anchor": "end" };
+      labels.append(node("text", { ...place, text: texts[k] }));
+    });
+  }
+
+  function nameAxes(xs, ys, { labels, x, y }) {
     if (x.label) {
-      labels.append(node("text", {
-        class: "axis", x: (xs.from + xs.to) / 2, y: height - bottom + 33, "text-anchor": "middle",
-        text: shorten(x.label, Math.floor((xs.to - xs.from) / 7)),
-      }));
+      const text = shorten(x.label, Math.floor((xs.to - xs.from) / 7));
+      const place = { x: (xs.from + xs.to) / 2, y: ys.from + 33, "text-anchor": "middle" };
+      labels.append(node("text", { class: "axis", ...place, text }));
     }
     if (y.label) {
-      const middle = (ys.from + ys.to) / 2;
-      labels.append(node("text", {
-        class: "axis", x: 0, y: 0, "text-anchor": "middle",
-        transform: `translate(11 ${middle}) rotate(-90)`,
-        text: shorten(y.label, Math.floor((ys.from - ys.to) / 6.4)),
-      }));
+      const text = shorten(y.label, Math.floor((ys.from - ys.to) / 6.6));
+      const turn = `translate(11 ${(ys.from + ys.to) / 2}) rotate(-90)`;
+      labels.append(node("text", { class: "axis", transform: turn, "text-anchor": "middle", text }));
     }
   }
 

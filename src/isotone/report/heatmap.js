@@ -56,7 +56,6 @@ isotone.HeatMap = class {
     const chart = isotone.charts.frame({
       width,
       height: Math.min(Math.round(width * 0.72), 520),
-      left: 64,
       bottom: 44,
       x: { ...isotone.alongFeature(app.network, across), label: across.name },
       y: { ...isotone.alongFeature(app.network, up), label: up.name },

@@ -54,7 +54,6 @@ isotone.panels = (() => {
     const chart = isotone.charts.frame({
       width,
       height: 250,
-      left: 58,
       x: { low: found.low, high: found.high, label },
       y: { ...shares, high: 1.12 * top },
       title: `distribution of ${label}`,
@@ -72,7 +71,7 @@ isotone.panels = (() => {
   /* A curve of two shares with a working point and a thin line to compare with. */
   function rates(width, title, x, y, point, thin) {
     const chart = isotone.charts.frame({
-      width, height: 290, left: 58, title, x: { ...shares, label: x.label }, y: { ...shares, label: y.label },
+      width, height: 290, title, x: { ...shares, label: x.label }, y: { ...shares, label: y.label },
     });
     isotone.charts.line(chart, thin, "c5 thin");
     isotone.charts.line(chart, x.values.map((v, k) => [v, y.values[k]]), "main");
@@ -110,7 +109,7 @@ isotone.panels = (() => {
     if (!found) return null;
     const x = { ...shares, label: "predicted probability" };
     const y = { ...shares, label: "share that truly is so" };
-    const chart = isotone.charts.frame({ width, height: 290, left: 58, title: "calibration", x, y });
+    const chart = isotone.charts.frame({ width, height: 290, title: "calibration", x, y });
     isotone.charts.line(chart, [[0, 0], [1, 1]], "c5 thin");
     const points = found.predicted.map((p, k) => [p, found.value[k], found.error[k]]);
     const known = points.filter(([, value]) => value !== null);
@@ -127,7 +126,7 @@ isotone.panels = (() => {
       ? { forth: Math.log, back: Math.exp, log: true }
       : { forth: (v) => v, back: (t) => t };
     const chart = isotone.charts.frame({
-      width, height: 300, left: 62, title: `${label} against ${found.column}`, x: across(), y: up(),
+      width, height: 300, title: `${label} against ${found.column}`, x: across(), y: up(),
     });
     curves.forEach((curve, c) => {
       const apart = 3 * (c - (curves.length - 1) / 2); // pixels, so that bars can be told apart
@@ -178,7 +177,6 @@ isotone.panels = (() => {
     const chart = isotone.charts.frame({
       width,
       height: Math.min(width, 420),
-      left: 62,
       title: "predicted against observed",
       x: { low, high, label: `observed ${sample.target}` },
       y: { low, high, label: "predicted" },
@@ -194,7 +192,6 @@ isotone.panels = (() => {
     const chart = isotone.charts.frame({
       width,
       height: 270,
-      left: 58,
       title: `flips against the shift of ${found.feature}`,
       x: { low: 0, high: last, label: `shift δ of ${found.feature}` },
       y: { ...shares, high: 1.08 * Math.max(...found.bound, 1e-3), label: "decisions that change" },
@@ -219,7 +216,6 @@ isotone.panels = (() => {
     const chart = isotone.charts.frame({
       width,
       height: 260,
-      left: 62,
       title: "loss by epoch",
       x: { low: 1, high: Math.max(training.length, 2), label: "epoch" },
       y: { low: low - beyond, high: high + beyond, label: "loss" },

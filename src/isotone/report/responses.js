@@ -61,7 +61,7 @@ isotone.drawResponses = (app, place, responses) => {
 
   function empty(control, x) {
     const title = `${view.name} against ${control.name}`;
-    return isotone.charts.frame({ width, height: 210, left: 56, bottom: 58, x, y: vertical, title });
+    return isotone.charts.frame({ width, height: 210, bottom: 58, x, y: vertical, title });
   }
 
   function curve(control, samples) {
