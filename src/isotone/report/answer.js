@@ -46,23 +46,25 @@ isotone.answer = (app) => {
 
   function decision() {
     app.radius = judge.radius(app.row, scores);
-    const total = app.radius.scaled;
-    const safe = total === Infinity
-      ? "Certified: nothing can flip this decision."
-      : "Certified: as long as the changes of all features add up to at most "
-        + `${isotone.inward(total, -1)} scaled units, the decision stays.`;
     return [
       node("p", { class: "decision" }, [
         node("span", { text: "Decision: " }), node("strong", { text: chosen }),
       ]),
       node("p", { text: distance() }),
-      node("p", { text: safe }),
+      node("p", { text: certified(app.radius.scaled) }),
       node("p", {
         class: "hint",
         text: "Scaled units are what the network sees; the last column of “What would flip it” "
           + "says how large one is.",
       }),
     ];
+  }
+
+  function certified(total) {
+    if (total === Infinity) return "Certified: nothing can flip this decision.";
+    if (total === 0) return "Nothing is certified here: it is too close to a different decision.";
+    return "Certified: as long as the changes of all features add up to at most "
+      + `${isotone.inward(total, -1)} scaled units, the decision stays.`;
   }
 
   function distance() {

@@ -82,11 +82,13 @@ isotone.flipTable = (app, responses) => {
     };
     const at = [flips.down, flips.up].filter((v) => v !== null).sort((a, b) => far(a) - far(b));
     const texts = at.map((v) => isotone.inward(v, v > now ? 1 : -1, Math.abs(v - now)));
-    const move = at[0] > now ? "raise" : "lower";
+    const [move, from] = at[0] > now
+      ? ["raise", isotone.inward(now, -1, at[0] - now)]
+      : ["lower", isotone.inward(now, 1, now - at[0])];
     return {
       name: control.name,
       far: at.length ? far(at[0]) : Infinity,
-      says: `${move} ${control.name} from ${format(now)} to ${texts[0]}`,
+      says: `${move} ${control.name} from ${from} to ${texts[0]}`,
       cells: [format(now, 5), safe(i, now), texts.join(" or ") || "not within the slider", unit(i)],
     };
   }
@@ -97,6 +99,7 @@ isotone.flipTable = (app, responses) => {
     const low = isotone.inward(now - down, 1, down);
     const high = isotone.inward(now + up, -1, up);
     if (down === Infinity && up === Infinity) return "at any value";
+    if (down === 0 && up === 0) return "nothing certified";
     if (down === Infinity) return `at or below ${high}`;
     return up === Infinity ? `at or above ${low}` : `${low} to ${high}`;
   }
