@@ -1,6 +1,6 @@
 """Take the picture of the demo's report that the README shows.
 
-    python -m demo.picture    # after make demo; needs Chromium and playwright
+python -m demo.picture    # after make demo; needs Chromium and playwright
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ def take(page: Path, out: Path) -> None:
         opened = running.new_page(viewport={"width": _WIDTH, "height": 900})
         opened.goto(page.resolve().as_uri())
         opened.wait_for_function("() => isotone.app.pending === null")
-        first, last = (opened.locator(f"#{name}").bounding_box() for name in ("explore", "responses"))
+        first, last = (
+            opened.locator(f"#{name}").bounding_box() for name in ("explore", "responses")
+        )
         assert first is not None
         assert last is not None
         height = last["y"] + last["height"] - first["y"]

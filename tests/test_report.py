@@ -15,6 +15,7 @@ from sklearn import metrics
 
 from isotone import FrozenNetwork, Scaling, certify, report
 from isotone.report import page, verdict
+from isotone.report.arithmetic import describe_network
 from isotone.report.controls import controls_of, start_row
 from isotone.report.curves import Binned, ranking
 from isotone.report.history import beside, read_history
@@ -246,11 +247,22 @@ def test_a_verdict_says_what_fails() -> None:
     bad = verdict.to_html(certify(frozen), Outcomes.of(frozen, None, None))
     assert "does NOT hold" in bad
     assert "✗ NO" in bad
+    assert "never falls" not in bad
+    assert "should never fall when <b>x</b> rises, but this is not proved" in bad
+    assert describe_network(certify(frozen))["directions"] == [[0]]
+    assert describe_network(certify(by_hand(-0.5)))["directions"] == [[1]]
+    many = [f"x{i}" for i in range(10)]
+    wide = small((-1,) * 10, features=many)
+    text = verdict.to_html(certify(wide), Outcomes.of(wide, 0.5, None))
+    assert "never rises when one of <b>x0</b>" in text
+    assert "and 2 others rises" in text
     free = small((0, 0, 0))
     text = verdict.to_html(certify(free), Outcomes.of(free, None, None))
     assert "No direction is declared" in text
     loose = small(grid=None)
-    assert "up to rounding" in verdict.to_html(certify(loose), Outcomes.of(loose, None, None))
+    text = verdict.to_html(certify(loose), Outcomes.of(loose, None, None))
+    assert "up to rounding" in text
+    assert "In exact arithmetic: The prediction never falls" in text
 
 
 def test_names_never_become_markup(tmp_path: Path) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from isotone.certificate import Certificate
 from isotone.export.json import to_dict
+from isotone.report.verdict import keeps
 from isotone.robustness import Decisions
 
 
@@ -23,12 +26,23 @@ def describe_network(certificate: Certificate) -> dict[str, Any]:
         slopes[slope.output].append([slope.scaled.low, slope.scaled.high])
     return {name: data[name] for name in names} | {
         "fingerprint": certificate.fingerprint,
-        "directions": data["monotonic_cst"],
+        "directions": _kept_directions(certificate),
         "slopes": slopes,
         "errors": [
             error if math.isfinite(error) else None for error in certificate.rounding_errors
         ],
     }
+
+
+def _kept_directions(certificate: Certificate) -> list[list[int]]:
+    """Declared directions that are proved, (n_outputs, n_features); 0 for all others."""
+    frozen = certificate.frozen
+    directions = np.zeros((frozen.n_outputs, frozen.n_features), int)
+    for found in certificate.verdicts:
+        if keeps(found):
+            directions[found.output, frozen.features.index(found.feature)] = found.direction
+    rows: list[list[int]] = directions.tolist()
+    return rows
 
 
 def describe_decision(certificate: Certificate, threshold: float | None) -> dict[str, Any] | None:

@@ -160,7 +160,7 @@ isotone.Explorer = class {
   direction(features) {
     const { outcomes, network } = this.data;
     const signs = features.map((i) => network.directions.map((row) => row[i]));
-    const words = { 1: "↗ only rises", "-1": "↘ only falls" };
+    const words = { 1: "↗ only rises", "-1": "↘ only falls" }; // where it is proved
     const found = [];
     signs.forEach((row, f) => row.forEach((sign, j) => {
       if (!sign) return;

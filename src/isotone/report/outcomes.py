@@ -25,6 +25,7 @@ class Outcomes:
     outputs : names of the outputs
     threshold : of the score, for two classes
     has_probability : whether the outputs are logits
+    named : whether the model knows names of the classes
     """
 
     kind: Kind
@@ -33,18 +34,19 @@ class Outcomes:
     outputs: tuple[str, ...]
     threshold: float | None
     has_probability: bool
+    named: bool = True
 
     @classmethod
     def of(cls, frozen: FrozenNetwork, threshold: float | None, target: str | None) -> Outcomes:
         known = frozen.provenance.get("target")
         name = target if target is not None else known if isinstance(known, str) else None
-        logits = frozen.outputs == "logits"
+        logits, named = frozen.outputs == "logits", frozen.classes is not None
         if frozen.of_classes:
             classes = tuple(frozen.output_names)
-            return cls("classes", name, classes, classes, None, True)
+            return cls("classes", name, classes, classes, None, True, named)
         if logits or threshold is not None:
             classes = frozen.classes or ("0", "1")
-            return cls("two classes", name, classes, ("score",), threshold, logits)
+            return cls("two classes", name, classes, ("score",), threshold, logits, named)
         outputs = ("score",) if frozen.n_outputs == 1 else tuple(frozen.output_names)
         return cls("values", name, (), outputs, None, False)
 
@@ -56,7 +58,11 @@ class Outcomes:
 
     def name(self, k: int) -> str:
         """A class with what it is a class of."""
-        return self.classes[k] if self.target is None else f"{self.target} = {self.classes[k]}"
+        if self.target is not None:
+            return f"{self.target} = {self.classes[k]}"
+        if not self.has_probability:
+            return ("rejected", "accepted")[k]
+        return self.classes[k] if self.named else f"class {k}"
 
     def to_dict(self) -> dict[str, Any]:
         return {

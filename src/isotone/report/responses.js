@@ -41,7 +41,7 @@ isotone.drawResponses = (app, place, responses) => {
   const wide = Math.max(place.clientWidth, 280);
   const fit = wide > 1000 ? 4 : wide > 700 ? 3 : wide > 480 ? 2 : 1;
   const columns = Math.ceil(responses.length / Math.ceil(responses.length / fit));
-  const width = Math.floor((wide - 18 * (columns - 1)) / columns);
+  const width = Math.min(Math.floor((wide - 18 * (columns - 1)) / columns), 520);
   const vertical = span();
   place.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
   place.replaceChildren(...responses.map(({ control, samples }) => {

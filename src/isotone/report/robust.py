@@ -14,8 +14,8 @@ from isotone.report.outcomes import Outcomes
 from isotone.report.sample import Sample
 from isotone.robustness import Radius
 
-N_SHIFTS = 21
-_MAX_SCORED = 2e8  # rows that are scored for the shifts of all features
+N_SHIFTS = 11
+_MAX_WORK = 1e11  # multiplications for the shifts of all features, some ten seconds
 _BLOCK = 65536  # rows at a time
 
 
@@ -66,22 +66,22 @@ def _shifts(
     rows with radius at most δ bounds the share of flips.
     """
     features = _numeric(certificate)
-    rows = _affordable(len(sample), len(features))
-    curves = []
+    work = 2 * N_SHIFTS * len(features) * certificate.frozen.n_parameters  # for a row
+    rows = _spaced(len(sample), max(int(_MAX_WORK / max(work, 1)), 1000))
+    X, weight, curves = sample.X[rows], sample.weight[rows], []
     for i in features:
         spread = _spread(sample.X[:, i])
         if spread == 0:
             continue
         deltas = np.linspace(0.0, spread, N_SHIFTS)
         reach = np.minimum(radius.down[rows, i], radius.up[rows, i])
-        weight = sample.weight[rows]
         curves.append(
             {
                 "feature": certificate.frozen.features[i],
                 "delta": deltas.tolist(),
                 "bound": [_share(reach <= delta, weight) if delta else 0.0 for delta in deltas],
-                "up": _flips(certificate, outcomes, sample.X[rows], weight, i, deltas),
-                "down": _flips(certificate, outcomes, sample.X[rows], weight, i, -deltas),
+                "up": _flips(certificate, outcomes, X, weight, i, deltas),
+                "down": _flips(certificate, outcomes, X, weight, i, -deltas),
             }
         )
     return {"n": len(rows), "curves": curves}
@@ -93,12 +93,9 @@ def _numeric(certificate: Certificate) -> list[int]:
     return [features.index(n) for n in encoding.columns if n not in encoding.categories]
 
 
-def _affordable(n_rows: int, n_features: int) -> Any:
-    """Rows to score again and again: all of them, or evenly spaced ones."""
-    most = int(_MAX_SCORED / (2 * N_SHIFTS * max(n_features, 1)))
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.unique(np.linspace(0, n_rows - 1, most).astype(int))
+def _spaced(n_rows: int, most: int) -> Any:
+    """Numbers of all rows, or of as many as are wanted, evenly spaced."""
+    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, most)).astype(int))
 
 
 def _flips(

@@ -148,20 +148,16 @@ def _columns(cells: pa.Table, names: Sequence[str]) -> dict[str, Column]:
 def _column(cells: pa.Array, name: str) -> Column | None:
     """Numbers, or texts of a few kinds; None for what is neither, such as names of rows."""
     try:
-        if _names_rows(cells.slice(0, 1000), name):
-            return None
+        if _is_text(cells.slice(0, 1000), name):
+            texts = labels(cells)
+            few = len(texts.unique()) <= MAX_GROUPS
+            return np.array([text or "(none)" for text in texts.to_pylist()]) if few else None
         values = floats(cells, name)
-        lost = ~np.isfinite(values)
-        if not lost.any() or lost.sum() - is_blank(cells.filter(pa.array(lost))).sum() == 0:
-            return None if lost.all() else values
-        texts = labels(cells)
     except ValueError:
         return None
-    if len(texts.unique()) > MAX_GROUPS:
-        return None
-    return np.array([text or "(none)" for text in texts.to_pylist()])
+    return values if np.isfinite(values).any() else None
 
 
-def _names_rows(head: pa.Array, name: str) -> bool:
-    """Whether the first cells are texts of many kinds; a look at them saves parsing them all."""
-    return len(head.unique()) > MAX_GROUPS and not np.isfinite(floats(head, name)).any()
+def _is_text(head: pa.Array, name: str) -> bool:
+    """Whether the first cells say something, and none of it is a number."""
+    return not np.isfinite(floats(head, name)).any() and not is_blank(head).all()

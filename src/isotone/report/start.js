@@ -162,7 +162,7 @@ isotone.start = () => {
     let k = 0;
     const says = node("p", { "aria-live": "polite" });
     const last = found[0].delta.length - 1;
-    const slider = node("input", { type: "range", id: "shift", min: 0, max: last, step: 1, value: 5 });
+    const slider = node("input", { type: "range", id: "shift", min: 0, max: last, step: 1, value: 3 });
     const redraw = panels.panel(grid, "What if one feature is shifted?", (wide) => {
       const at = Number(slider.value);
       says.textContent = tell(found[k], at);

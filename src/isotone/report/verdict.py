@@ -14,6 +14,7 @@ from isotone.rounding import digits_down, digits_up
 
 _WORDS = {1: "only rises", -1: "only falls", 0: "free"}
 _ARROWS = {1: "↗", -1: "↘", 0: "↕"}
+_MOST_NAMES = 8  # in a sentence
 _SCROLL = '<div class="scroll tall" tabindex="0" role="region" aria-label="Table of features">'
 
 
@@ -32,21 +33,10 @@ def to_html(certificate: Certificate, outcomes: Outcomes) -> str:
 
 
 def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
-    frozen = certificate.frozen
-    for k in range(frozen.n_outputs):
-        what = _subject(outcomes, k)
-        for sign, word in ((1, "rises"), (-1, "falls")):
-            names = [
-                n
-                for n, s in zip(frozen.features, frozen.monotonic_cst[k], strict=True)
-                if s == sign
-            ]
-            if names:
-                other = "falls" if sign > 0 else "rises"
-                yield (
-                    f"{what} never {other} when {_either(names)} rises and everything else stays "
-                    f"the same: it {word} or stays."
-                )
+    for k in range(len(certificate.constants)):
+        for sign in (1, -1):
+            found = [v for v in certificate.verdicts if (v.output, v.direction) == (k, sign)]
+            yield from _direction(_subject(outcomes, k), sign, found)
     if not certificate.verdicts:
         yield "No direction is declared: every feature may push the score up and down."
     yield f"As computed by the machine: {escape(certificate.guarantee)}."
@@ -56,6 +46,29 @@ def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
         if certificate.lipschitz_holds
         else "The declared bound on slopes is not kept; the table below shows the bounds found."
     )
+
+
+def _direction(subject: str, sign: int, found: list[Verdict]) -> Iterator[str]:
+    """What verdicts of one direction say: those that hold, and those that do not."""
+    word, other = ("rises", "falls") if sign > 0 else ("falls", "rises")
+    kept = [v.feature for v in found if keeps(v)]
+    lost = [v.feature for v in found if not keeps(v)]
+    exact = "In exact arithmetic: " if any(v.computed is None for v in found) else ""
+    if kept:
+        yield (
+            f"{exact}{subject} never {other} when {_either(kept)} rises and everything else stays "
+            f"the same: it {word} or stays."
+        )
+    if lost:
+        yield (
+            f'<strong class="bad">Not kept:</strong> {subject} should never {other[:-1]} when '
+            f"{_either(lost)} rises, but this is not proved: it may."
+        )
+
+
+def keeps(found: Verdict) -> bool:
+    """Whether a declared direction is proved, for computed numbers at least up to rounding."""
+    return found.real and found.computed is not False
 
 
 def _subject(outcomes: Outcomes, k: int) -> str:
@@ -72,6 +85,8 @@ def _subject(outcomes: Outcomes, k: int) -> str:
 
 def _either(names: list[str]) -> str:
     bold = [f"<b>{escape(name)}</b>" for name in names]
+    if len(bold) > _MOST_NAMES:
+        return f"one of {', '.join(bold[:_MOST_NAMES])} and {len(bold) - _MOST_NAMES} others"
     return bold[0] if len(bold) == 1 else f"one of {', '.join(bold)}"
 
 
@@ -85,7 +100,7 @@ def _table(certificate: Certificate, outcomes: Outcomes, k: int) -> str:
         "values": ("prediction", "prediction"),
     }[outcomes.kind]
     head = (
-        f"<tr><th>feature</th><th>{what}, when the feature rises</th>"
+        f"<tr><th>feature</th><th>declared: {what}, when the feature rises</th>"
         f"<th>change of the {score} for one more unit of the feature</th>"
         "<th>proved for exact arithmetic</th><th>proved for computed numbers</th></tr>"
     )
