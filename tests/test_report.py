@@ -265,6 +265,22 @@ def test_a_verdict_says_what_fails() -> None:
     assert "In exact arithmetic: The prediction never falls" in text
 
 
+@pytest.mark.parametrize(
+    ("frozen", "threshold", "says"),
+    [
+        (two_classes(), 1.0, "Decides for <b>y = 1</b> or against it from 3 features: for it if"),
+        (two_classes(), 1.0, "at least 1, that is a probability of 73.11 %"),
+        (every_step(3, outputs="logits"), None, "Tells <b>y = 0</b>, <b>y = 1</b>, <b>y = 2</b>"),
+        (small(), None, "Predicts <b>y</b>, a number, from 3 features."),
+        (small(), -0.5, "if the score is at least −0.5."),
+    ],
+)
+def test_the_first_sentence_says_what_the_model_does(
+    frozen: FrozenNetwork, threshold: float | None, says: str
+) -> None:
+    assert says in verdict.lead(certify(frozen), Outcomes.of(frozen, threshold, "y"))
+
+
 def test_names_never_become_markup(tmp_path: Path) -> None:
     frozen = replace(
         two_classes(features=(EVIL, "%%data%%", "c")),

@@ -259,7 +259,9 @@ def test_it_fits_every_screen_and_no_texts_overlap(
         "several values": replace(every_step(2), features=tuple(names)),
     }[kind]
     target = {"two classes": "paid", "values": "weight"}.get(kind)
-    report.write(frozen, tmp_path / "report.html", table, target=target)
+    losses = {"training": [[1.0], [0.5]], "validation": [[1.0], [0.7]]}
+    history = losses | {"best_epoch": [1], "seconds": 1.0}
+    report.write(frozen, tmp_path / "report.html", table, target=target, history=history)
     with opened(browser, tmp_path / "report.html", color_scheme="dark") as page:
         for width, height in SIZES:
             page.page.set_viewport_size({"width": width, "height": height})

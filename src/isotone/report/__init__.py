@@ -57,15 +57,13 @@ def write(
         raise ValueError(f"`max_rows={max_rows}` must be 0 or more")
     certificate = certify(frozen)
     outcomes = Outcomes.of(frozen, _threshold(frozen, threshold), target)
-    sample = None
     if table is None:
         _refuse_without_table(target=target, weights=weights)
-    else:
-        sample = read_sample(frozen, str(table), outcomes, weights)
+    sample = None if table is None else read_sample(frozen, str(table), outcomes, weights)
     data = content(certificate, outcomes, sample, max_rows)
     data["history"] = None if history is None else check_history(history)
-    name = title or "Report of a monotonic model"
-    text = page.assemble(name, verdict.to_html(certificate, outcomes), data)
+    lead, found = (part(certificate, outcomes) for part in (verdict.lead, verdict.to_html))
+    text = page.assemble(title or "Report of a monotonic model", lead, found, data)
     with replacing(Path(path)) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return len(text.encode("utf-8"))

@@ -69,7 +69,7 @@ isotone.answer = (app) => {
 
   function distance() {
     const lead = judge.lead(scores);
-    if (judge.kind !== "threshold") return `Its logit is ${format(lead)} above the next class.`;
+    if (judge.kind !== "threshold") return `Its score is ${format(lead)} above that of the next class.`;
     const { threshold } = judge;
     const p = probability ? `, a probability of ${percent(app.network.probability([threshold])[1], 4)}` : "";
     const side = lead >= 0 ? "above" : "below";

@@ -41,7 +41,7 @@ isotone.Explorer = class {
         output, probability: false, name: outputs.length > 1 ? `output ${name}` : only,
       }));
     }
-    const scores = kind === "classes" ? classes.map((name) => `logit of ${name}`) : ["score"];
+    const scores = kind === "classes" ? classes.map((name) => `score of ${name}`) : ["score"];
     const views = scores.map((name, output) => ({ output, probability: false, name }));
     const likely = scores.map((_, output) => ({
       output, probability: true, name: `probability of ${kind === "classes" ? classes[output] : classes[1]}`,

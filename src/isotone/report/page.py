@@ -33,14 +33,15 @@ SCRIPTS = (
 )
 
 
-def assemble(title: str, verdict: str, data: Mapping[str, Any]) -> str:
-    """The HTML text; `verdict` is HTML already."""
+def assemble(title: str, lead: str, verdict: str, data: Mapping[str, Any]) -> str:
+    """The HTML text; `lead` and `verdict` are HTML already."""
     style, scripts = _file("style.css"), [_file(name) for name in SCRIPTS]
     parts = {
         "policy": _policy(style, scripts),
         "title": escape(title),
         "style": style,
         "version": escape(isotone.__version__),
+        "lead": lead,
         "verdict": verdict,
         "data": to_json(data),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),

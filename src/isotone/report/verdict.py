@@ -7,7 +7,10 @@ import math
 from collections.abc import Iterator
 from html import escape
 
+import numpy as np
+
 from isotone.certificate import Certificate, Interval, Slope, Verdict
+from isotone.encoding import Encoding
 from isotone.frozen import FrozenNetwork
 from isotone.report.outcomes import Outcomes
 from isotone.rounding import digits_down, digits_up
@@ -16,6 +19,30 @@ _WORDS = {1: "only rises", -1: "only falls", 0: "free"}
 _ARROWS = {1: "↗", -1: "↘", 0: "↕"}
 _MOST_NAMES = 8  # in a sentence
 _SCROLL = '<div class="scroll tall" tabindex="0" role="region" aria-label="Table of features">'
+
+
+def lead(certificate: Certificate, outcomes: Outcomes) -> str:
+    """One sentence about what the model does, as HTML."""
+    frozen = certificate.frozen
+    n = len(Encoding.of(frozen).columns)
+    features = f"from {n} feature{'s' if n > 1 else ''}"
+    if outcomes.kind == "classes":
+        names = [f"<b>{escape(outcomes.name(k))}</b>" for k in range(len(outcomes.classes))]
+        return f"Tells {_listed(names)} apart {features}; the largest probability decides."
+    if outcomes.kind == "values":
+        target = f"<b>{escape(outcomes.target)}</b>, " if outcomes.target else ""
+        what = "a number" if len(outcomes.outputs) == 1 else f"{len(outcomes.outputs)} numbers"
+        return f"Predicts {target}{what}, {features}."
+    assert outcomes.threshold is not None
+    chance = ""
+    if outcomes.has_probability:
+        p = frozen.to_probability(np.array([outcomes.threshold]))[0]
+        chance = f", that is a probability of {100 * p:.4g} %"
+    name = f"<b>{escape(outcomes.name(1))}</b>"
+    return (
+        f"Decides for {name} or against it {features}: for it if the score is at least "
+        f"{_power(f'{outcomes.threshold:.5g}')}{chance}."
+    )
 
 
 def to_html(certificate: Certificate, outcomes: Outcomes) -> str:
@@ -39,7 +66,8 @@ def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
             yield from _direction(_subject(outcomes, k), sign, found)
     if not certificate.verdicts:
         yield "No direction is declared: every feature may push the score up and down."
-    yield f"As computed by the machine: {escape(certificate.guarantee)}."
+    guarantee = certificate.guarantee.replace("logits", "the scores of classes")
+    yield f"As computed by the machine: {guarantee}."
     yield (
         "No feature can move it faster than the table below allows, so a small error of a feature "
         "makes a small change."
@@ -85,9 +113,13 @@ def _subject(outcomes: Outcomes, k: int) -> str:
 
 def _either(names: list[str]) -> str:
     bold = [f"<b>{escape(name)}</b>" for name in names]
-    if len(bold) > _MOST_NAMES:
-        return f"one of {', '.join(bold[:_MOST_NAMES])} and {len(bold) - _MOST_NAMES} others"
-    return bold[0] if len(bold) == 1 else f"one of {', '.join(bold)}"
+    return bold[0] if len(bold) == 1 else f"one of {_listed(bold)}"
+
+
+def _listed(names: list[str]) -> str:
+    """Names one after the other, not too many."""
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} others" if more > 0 else "")
 
 
 def _table(certificate: Certificate, outcomes: Outcomes, k: int) -> str:
@@ -95,7 +127,7 @@ def _table(certificate: Certificate, outcomes: Outcomes, k: int) -> str:
     slopes = [slope for slope in certificate.slopes if slope.output == k]
     rows = "".join(_row(slope, verdicts.get(slope.feature)) for slope in slopes)
     what, score = {
-        "classes": ("probability", "logit"),
+        "classes": ("probability", "score of this class"),
         "two classes": ("score", "score"),
         "values": ("prediction", "prediction"),
     }[outcomes.kind]
