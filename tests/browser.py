@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SETTLED = """() => isotone.app.pending === null
+    && isotone.app.drawnAt === document.body.clientWidth"""
 
 
 @dataclass
@@ -28,7 +30,7 @@ class Opened:
 
     def settle(self) -> None:
         """Wait until the page has drawn what changed."""
-        self.page.wait_for_function("() => isotone.app.pending === null")
+        self.page.wait_for_function(SETTLED)
 
     def assert_clean(self) -> None:
         assert self.console == []

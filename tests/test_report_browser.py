@@ -265,7 +265,6 @@ def test_it_fits_every_screen_and_no_texts_overlap(
     with opened(browser, tmp_path / "report.html", color_scheme="dark") as page:
         for width, height in SIZES:
             page.page.set_viewport_size({"width": width, "height": height})
-            page.page.wait_for_timeout(50)
             page.settle()
             assert page.run("() => document.documentElement.scrollWidth") <= width
             assert page.run(OVERLAPS) == []

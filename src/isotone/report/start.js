@@ -24,7 +24,8 @@ isotone.start = () => {
     isotone.flipTable(app, responses);
     isotone.drawResponses(app, curves, responses);
     heat.draw();
-    const state = `${document.body.clientWidth} ${app.view.name}`;
+    app.drawnAt = document.body.clientWidth;
+    const state = `${app.drawnAt} ${app.view.name}`;
     if (state !== drawn) still.forEach((redraw) => redraw());
     drawn = state;
   }
