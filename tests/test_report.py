@@ -23,33 +23,7 @@ from isotone.report.outcomes import Outcomes
 from isotone.report.presets import embedded_rows
 from isotone.report.sample import Sample, read_sample
 from networks import by_hand, every_step, small
-
-EVIL = "</script><script>hacked=1</script><img src=x onerror=hacked=1>&\"'"
-
-
-def two_classes(seed: int = 0, **options: Any) -> FrozenNetwork:
-    names = options.pop("features", ("income", "debt", "age"))
-    frozen = small((1, -1, 0), seed=seed, features=names)
-    return replace(frozen, outputs="logits", **options)
-
-
-def rows(n: int = 400, seed: int = 0) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame(rng.normal(size=(n, 3)), columns=["income", "debt", "age"])
-    X["paid"] = (X["income"] - X["debt"] + rng.normal(size=n) > 0).astype(int)
-    X["weight"] = rng.integers(1, 4, n).astype(float)
-    X["city"] = rng.choice(["Rome", "Oslo"], n)
-    X["id"] = [f"p{i}" for i in range(n)]
-    return X
-
-
-def content(path: Path) -> dict[str, Any]:
-    """The data that a report holds."""
-    text = path.read_text(encoding="utf-8")
-    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
-    assert found is not None
-    data: dict[str, Any] = json.loads(found.group(1))
-    return data
+from reports import EVIL, content, rows, two_classes
 
 
 @pytest.fixture
@@ -190,7 +164,7 @@ def test_classes_are_found_as_text_and_as_numbers(tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "t.parquet")
     frozen = two_classes(classes=("0", "1"))
     outcomes = Outcomes.of(frozen, 0.0, "paid")
-    sample = read_sample(frozen, str(tmp_path / "t.parquet"), outcomes, None)
+    sample = read_sample(frozen, str(tmp_path / "t.parquet"), outcomes)
     assert sample.y is not None
     assert np.array_equal(sample.y, frame["paid"])
     frame.assign(paid=np.where(frame["paid"] == 1, "yes", "no")).to_csv(tmp_path / "t.csv")
@@ -304,107 +278,3 @@ def test_history_is_found_beside_a_trained_model(tmp_path: Path) -> None:
     read = read_history(tmp_path / "history.json")
     report.write(two_classes(), tmp_path / "r.html", history=read)
     assert content(tmp_path / "r.html")["history"]["training"] == [2.0, 1.0]
-
-
-BAD: list[tuple[str, dict[str, Any], str]] = [
-    ("logits", {"target": "paid"}, "`target=paid` is a column of a table but no table is given"),
-    ("logits", {"threshold": np.inf}, "`threshold=inf` must be a finite number"),
-    ("classes", {"threshold": 1.0}, "is for one output but the model has 3"),
-    ("logits", {"max_rows": -1}, "`max_rows=-1` must be 0 or more"),
-    ("logits", {"history": {}}, "training history cannot be read"),
-    (
-        "logits",
-        {"history": {"training": [1.0], "validation": [], "best_epoch": [], "seconds": 1}},
-        "a row per epoch and a column per member",
-    ),
-]
-
-
-@pytest.mark.parametrize(("kind", "options", "message"), BAD)
-def test_bad_options_are_told(
-    kind: str, options: dict[str, Any], message: str, tmp_path: Path
-) -> None:
-    frozen = two_classes() if kind == "logits" else every_step(3, outputs="logits")
-    with pytest.raises(ValueError, match=message):
-        report.write(frozen, tmp_path / "r.html", **options)
-    assert not (tmp_path / "r.html").exists()
-
-
-def changed(**columns: Any) -> pd.DataFrame:
-    return rows(5).assign(**columns)
-
-
-BAD_TABLES: list[tuple[pd.DataFrame, dict[str, Any], str]] = [
-    (rows(5), {"target": "payed"}, "has no column 'payed'; did you mean 'paid'?"),
-    (changed(paid=[0, 1, 2, 1, 0]), {"target": "paid"}, "is '2' in row 2 .* the classes 0, 1"),
-    (changed(weight=[1, 1, -1, 1, 1]), {"weights": "weight"}, "weight 'weight' is -1 in row 2"),
-    (changed(weight=0.0), {"weights": "weight"}, "is 0 in all rows; some must count"),
-    (changed(age=[1, 2, None, 4, 5]), {}, "'age' is missing in row 2"),
-    (rows(5).iloc[:0], {}, "has no rows; give a table with some, or none at all"),
-]
-
-
-@pytest.mark.parametrize(("frame", "options", "message"), BAD_TABLES)
-def test_bad_tables_are_told(
-    frame: pd.DataFrame, options: dict[str, Any], message: str, tmp_path: Path
-) -> None:
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(ValueError, match=message):
-        report.write(two_classes(), tmp_path / "r.html", tmp_path / "t.csv", **options)
-
-
-def test_a_number_is_needed_where_numbers_are_predicted(tmp_path: Path) -> None:
-    frozen = small(features=["income", "debt", "age"])
-    changed(paid=["1", "2", "much", "4", "5"]).to_csv(tmp_path / "t.csv", index=False)
-    with pytest.raises(ValueError, match="the target 'paid' is 'much' in row 2"):
-        report.write(frozen, tmp_path / "r.html", tmp_path / "t.csv", target="paid")
-
-
-def test_a_page_that_is_too_large_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(page, "MAX_BYTES", 50_000)
-    with pytest.raises(ValueError, match=r"must stay below 0 MB .* embed fewer rows"):
-        report.write(two_classes(), tmp_path / "r.html")
-
-
-def run(*words: object) -> None:
-    from isotone import cli
-
-    cli.main([str(word) for word in words])
-
-
-def test_the_command_writes_a_report(
-    tmp_path: Path, table: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    two_classes().save(tmp_path / "model.isotone")
-    out = tmp_path / "report.html"
-    with pytest.raises(SystemExit) as exit:
-        run("report", tmp_path / "model.isotone", table, "--target", "paid", "--out", out)
-    assert exit.value.code == 0
-    assert "open it in a browser" in capsys.readouterr().out
-    assert "<h1>Report of model.isotone</h1>" in out.read_text(encoding="utf-8")
-    assert content(out)["history"] is None
-
-
-@pytest.mark.parametrize(
-    ("out", "message"),
-    [
-        ("report.txt", "must end in .html"),
-        ("model.html", "is a file that is read; choose a new name"),
-    ],
-)
-def test_the_command_refuses_names_it_cannot_write(
-    out: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    two_classes().save(tmp_path / "model.html")
-    with pytest.raises(SystemExit) as exit:
-        run("report", tmp_path / "model.html", "--out", tmp_path / out)
-    assert exit.value.code == 2
-    assert message in " ".join(capsys.readouterr().err.split())
-
-
-def test_a_history_that_is_none_is_told(tmp_path: Path) -> None:
-    (tmp_path / "history.json").write_text("[")
-    with pytest.raises(ValueError, match="is no training history"):
-        read_history(tmp_path / "history.json")

@@ -16,8 +16,8 @@ from isotone import FrozenNetwork, Scaling, certify, report
 from isotone.export.parity import check_rows
 from isotone.report.arithmetic import describe_network
 from networks import every_step, small
+from reports import EVIL, rows, two_classes
 from test_parity import NETWORKS
-from test_report import EVIL, rows, two_classes
 
 N_ROWS = 10_000
 SIZES = [(360, 740), (1280, 800), (1920, 1080)]  # phone, laptop, wide

@@ -59,7 +59,9 @@ def write(
     outcomes = Outcomes.of(frozen, _threshold(frozen, threshold), target)
     if table is None:
         _refuse_without_table(target=target, weights=weights)
-    sample = None if table is None else read_sample(frozen, str(table), outcomes, weights)
+    sample = None
+    if table is not None:
+        sample = read_sample(frozen, str(table), outcomes, weights, asked=target is not None)
     data = content(certificate, outcomes, sample, max_rows)
     data["history"] = None if history is None else check_history(history)
     lead, found = (part(certificate, outcomes) for part in (verdict.lead, verdict.to_html))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -59,11 +59,22 @@ class Sample:
 
 
 def read_sample(
-    frozen: FrozenNetwork, path: str, outcomes: Outcomes, weights: str | None
+    frozen: FrozenNetwork,
+    path: str,
+    outcomes: Outcomes,
+    weights: str | None = None,
+    asked: bool = False,
 ) -> Sample:
-    """Read a table: what the model takes, the target, weights, and whatever else it holds."""
+    """Read a table: what the model takes, the target, weights, and whatever else it holds.
+
+    Parameters
+    ----------
+    asked : whether the target was asked for; one that only the model file names may be absent
+    """
     table, encoding = open_table(path), Encoding.of(frozen)
-    target = outcomes.target if _wants_target(frozen, table, outcomes.target) else None
+    target = outcomes.target if asked or outcomes.target in table.columns else None
+    if target is not None and outcomes.kind == "values" and frozen.n_outputs > 1:
+        target = _refuse_one_of_several(frozen, target) if asked else None
     shown = _shown(table, [name for name in (target, weights) if name])
     needed = [*encoding.columns, *(name for name in (target, weights) if name)]
     X, rest, n_rows = [], [], 0
@@ -90,13 +101,11 @@ def _name(path: str) -> str:
     return split_tree(path)[0].name
 
 
-def _wants_target(frozen: FrozenNetwork, table: Table, target: str | None) -> bool:
-    """Whether to read the target; one that only the model file names may be absent."""
-    if target is None:
-        return False
-    if frozen.n_outputs > 1 and not frozen.of_classes:
-        return False  # several values: one column cannot hold them
-    return target in table.columns or target != frozen.provenance.get("target")
+def _refuse_one_of_several(frozen: FrozenNetwork, target: str) -> NoReturn:
+    raise ValueError(
+        f"`target={target}` is one column but the model predicts {frozen.n_outputs} numbers, "
+        "which one column cannot hold; leave it out"
+    )
 
 
 def _shown(table: Table, without: Sequence[str]) -> list[str]:
