@@ -47,6 +47,11 @@ isotone.charts = (() => {
     return n.toLocaleString("en-US");
   }
 
+  /* The smallest and the largest of any number of values. */
+  function extent(values) {
+    return values.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
+  }
+
   /* Round numbers from low to high, at most n. */
   function ticks(low, high, n) {
     if (!(high > low)) return [low];
@@ -284,7 +289,7 @@ isotone.charts = (() => {
   }
 
   return {
-    node, format, percent, count, frame, line, band, steps, rule, marks, errorBars, legend, figure,
+    node, format, percent, count, extent, frame, line, band, steps, rule, marks, errorBars, legend, figure,
     shorten, place, inside, scrolling,
   };
 })();

@@ -91,7 +91,7 @@ isotone.HeatMap = class {
         leads.push(this.lead(scores));
       }
     }
-    const range = app.view.probability ? [0, 1] : [Math.min(...values), Math.max(...values)];
+    const range = app.view.probability ? [0, 1] : isotone.charts.extent(values);
     return { n, xs, ys, values, leads, range };
   }
 

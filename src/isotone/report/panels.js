@@ -18,7 +18,8 @@ isotone.panels = (() => {
   /* A figure that is drawn anew into the same place: the function that does it. */
   function panel(place, title, draw, explain = "") {
     const picture = node("div", {});
-    const made = node("figure", {}, [node("h3", { text: title }), hint(explain), picture]);
+    const about = explain ? hint(explain) : null;
+    const made = node("figure", {}, [node("h3", { text: title }), about, picture]);
     place.append(made);
     return () => {
       made.hidden = false;
@@ -157,7 +158,7 @@ isotone.panels = (() => {
       const ends = curves.flatMap(({ value, error }) => (
         value.flatMap((v, k) => (v === null ? [] : [v - error[k], v + error[k]]))
       ));
-      const [low, high] = [Math.min(...ends), Math.max(...ends)];
+      const [low, high] = isotone.charts.extent(ends);
       const beyond = 0.05 * (high - low) || 0.5;
       return { low: low - beyond, high: high + beyond, label };
     }
@@ -173,7 +174,7 @@ isotone.panels = (() => {
     if (!rows.truth || !rows.number.length) return null;
     const row = (k) => rows.columns.map((column) => column[k]);
     const points = rows.truth.map((y, k) => [y, app.network.score(row(k))[0]]);
-    const [low, high] = [Math.min(...points.flat()), Math.max(...points.flat())];
+    const [low, high] = isotone.charts.extent(points.flat());
     const chart = isotone.charts.frame({
       width,
       height: Math.min(width, 420),
@@ -211,7 +212,7 @@ isotone.panels = (() => {
   /* Losses by epoch. */
   function losses(width, { training, validation, seconds }) {
     const all = [...training, ...validation].filter(Number.isFinite);
-    const [low, high] = [Math.min(...all), Math.max(...all)];
+    const [low, high] = isotone.charts.extent(all);
     const beyond = 0.05 * (high - low) || 0.05;
     const chart = isotone.charts.frame({
       width,

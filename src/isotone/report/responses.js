@@ -54,7 +54,7 @@ isotone.drawResponses = (app, place, responses) => {
     if (view.probability) return { low: 0, high: 1, format: (p) => percent(p) };
     const all = responses.flatMap(({ samples }) => samples.map(({ scores }) => app.show(scores)));
     if (app.boundary() !== null) all.push(app.boundary());
-    const [least, most] = [Math.min(...all), Math.max(...all)];
+    const [least, most] = isotone.charts.extent(all);
     const beyond = 0.08 * (most - least) || 1;
     return { low: least - beyond, high: most + beyond, format };
   }
