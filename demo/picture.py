@@ -10,6 +10,8 @@ import os
 import shutil
 from pathlib import Path
 
+from PIL import Image
+
 from demo import files
 
 PICTURE = Path("docs/figures/report.png")
@@ -38,6 +40,14 @@ def take(page: Path, out: Path) -> None:
         clip = {"x": 0.0, "y": first["y"] + 15, "width": float(_WIDTH), "height": height}
         opened.screenshot(path=out, full_page=True, clip=clip)  # type: ignore[arg-type]
         running.close()
+    shrink(out)
+
+
+def shrink(path: Path) -> None:
+    """Few colors are enough for lines and letters."""
+    with Image.open(path) as picture:
+        few = picture.convert("RGB").quantize(128, Image.Quantize.MAXCOVERAGE)
+    few.save(path, optimize=True)
 
 
 def main() -> None:
