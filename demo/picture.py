@@ -1,6 +1,8 @@
 """Take the picture of the demo's report that the README shows.
 
-python -m demo.picture    # after make demo; needs Chromium and playwright
+    python -m demo.picture    # or make report-picture
+
+It needs Chromium, playwright, and the report that `make demo` writes.
 """
 
 from __future__ import annotations
