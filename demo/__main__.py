@@ -8,6 +8,8 @@ Everything is made from the sample in studies/trigger/small and written to resul
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import os
 import shlex
 import subprocess
@@ -52,6 +54,7 @@ def run(out: Path, effort: Effort) -> summary.Facts:
         *("score", model, SAMPLE / "collisions.parquet", "--out", out / files.SCORES),
         *("--keep", "event", "--keep", "collision"),
     )
+    show(out)
     two, four = compare(tables, ours, effort)
     draw(two, four, tables, out)
     facts = summary.Facts.of(isotone.certify(ours.frozen), two, four, tables)
@@ -85,6 +88,16 @@ def choose(tables: Tables, out: Path) -> None:
         *("--block", "collision", "--group", "flavor", "--against", "proper_time"),
         *("--edges", ",".join(f"{edge:g}" for edge in EDGES), "--split", "flavor"),
         *("--out", out / files.WORKING_POINT),
+    )
+
+
+def show(out: Path) -> None:
+    """The report: the model at its working point, in a browser."""
+    found = json.loads((out / files.WORKING_POINT).read_text())
+    least = math.nextafter(found["threshold"], math.inf)  # the least score that exceeds it
+    isotone_(
+        *("report", out / files.MODEL, out / files.CANDIDATES, "--target", "is_signal"),
+        *("--threshold", least, "--title", "A heavy-flavor trigger", "--out", out / files.REPORT),
     )
 
 

@@ -108,7 +108,8 @@ def ten_lines(facts: Facts, out: Path, seconds: float) -> str:
             f"exports        {out / files.CPP}/ (C++), {out / files.ONNX}",
             f"scores         {out / files.SCORES}",
             f"figures        {out / files.FIG_4}.png, {out / files.FIG_5}.png",
-            f"summary        {out / files.SUMMARY}, after {seconds:.0f} s",
+            f"report         {out / files.REPORT} (open it in a browser), {out / files.SUMMARY}, "
+            f"after {seconds:.0f} s",
         ]
     )
 
@@ -214,6 +215,7 @@ The last two columns are medians over 24 and 17 channels, with respect to the tr
 | `{model}` | the model: `isotone certify`, `isotone score`, `isotone.load` |
 | `{cpp}/` | the model in C++, two headers and an example; its scores have the same bits |
 | `{onnx}` | the model for ONNX Runtime |
+| `{report}` | the model to look at and to push on, in a browser |
 | `{working_point}` | threshold, rate and efficiencies |
 | `{candidates}` | the candidates that the working point was chosen on |
 | `{scores}` | the scores of all collisions of the sample |

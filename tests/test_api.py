@@ -22,6 +22,7 @@ NUMPY_HALF = [
     *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "export"),
     *("rootfile", "table", "missing", "encoding", "scoring"),
     *("working_point", "efficiency", "candidates", "dataset", "fused"),
+    "report",
 ]
 TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
@@ -31,7 +32,7 @@ TORCH_HALF = [
     *("certified", "estimators"),
 ]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]
-PACKAGES = {"cli", "export"}
+PACKAGES = {"cli", "export", "report"}
 EXPORT_TO_TORCH = PACKAGE / "export" / "torch.py"  # loaded only when it is asked for
 
 

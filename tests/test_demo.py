@@ -28,7 +28,7 @@ def test_everything_that_the_summary_names_is_there(made: tuple[Path, summary.Fa
     lines = summary.ten_lines(facts, out, 1.0).splitlines()
     assert len(lines) == 10
     named = [word.rstrip("/,") for line in lines for word in line.split() if str(out) in word]
-    assert len(named) == 8
+    assert len(named) == 9
     assert all(Path(name).exists() for name in named)
     page = (out / files.SUMMARY).read_text(encoding="utf-8")
     assert "certificate **holds**" in page

@@ -141,7 +141,7 @@ class Certificate:
         ----------
         X : (n_rows, n_features), raw
         """
-        decisions, table = self._decisions(threshold), self.frozen.table(X)
+        decisions, table = self.decisions(threshold), self.frozen.table(X)
         return decisions.radius(table, self.frozen.score(table).astype(np.float64))
 
     def flip_bound(self, X: Any, shifts: Shifts, threshold: float = 0.0) -> float:
@@ -155,12 +155,13 @@ class Certificate:
         shifts : for every feature a number δ (it may move by anything within ±δ, raw units)
             or a pair (low, high)
         """
-        decisions, table = self._decisions(threshold), self.frozen.table(X)
+        decisions, table = self.decisions(threshold), self.frozen.table(X)
         score = self.frozen.score(table).astype(np.float64)
         flips = decisions.can_flip(table, score, shifts)
         return float(np.mean(flips)) if len(flips) else 0.0
 
-    def _decisions(self, threshold: float) -> Decisions | Contest:
+    def decisions(self, threshold: float = 0.0) -> Decisions | Contest:
+        """The decisions of `certified_radius`, with the slopes that bound them."""
         if not math.isfinite(threshold):
             raise ValueError(f"`threshold={threshold}` must be a finite number")
         if self.frozen.of_classes:
@@ -169,7 +170,7 @@ class Certificate:
                     f"`threshold={threshold}` is for one output; with {len(self.constants)} "
                     "classes the largest logit decides: leave it out"
                 )
-            return Contest(self._rivals)
+            return Contest(self.rivals)
         if len(self.constants) != 1:
             raise ValueError(
                 f"decisions need one output, or classes; this network has {len(self.constants)} "
@@ -185,7 +186,7 @@ class Certificate:
             error=self.rounding_errors[0],
         )
 
-    def _rivals(self, k: int) -> dict[int, Decisions]:
+    def rivals(self, k: int) -> dict[int, Decisions]:
         """For every other class l the decisions z_k − z_l ≥ 0."""
         frozen = self.frozen
         slopes = bounds.rival_slopes(frozen.steps, frozen.n_features, k)

@@ -15,6 +15,7 @@ import typer
 import isotone
 from isotone.cli.certify import certify
 from isotone.cli.export import export
+from isotone.cli.report import report
 from isotone.cli.score import score
 from isotone.cli.show import show
 from isotone.cli.sweep import sweep
@@ -23,7 +24,7 @@ from isotone.cli.train import train
 from isotone.cli.trigger import trigger
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (train, certify, score, show, export, trigger, sweep):
+for command in (train, certify, score, show, report, export, trigger, sweep):
     app.command()(command)
 
 

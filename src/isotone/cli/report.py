@@ -1,0 +1,73 @@
+"""`isotone report`: one HTML file to look at a model and to push on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import isotone
+from isotone import report as reports
+from isotone.cli.terminal import output, printable
+from isotone.report.history import beside, read_history
+from isotone.table import split_tree
+
+
+def report(
+    model: Annotated[Path, typer.Argument(help="An .isotone file.")],
+    table: Annotated[
+        str | None, typer.Argument(help="Rows to look at: CSV, Parquet or ROOT (file.root:tree).")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
+    target: Annotated[
+        str | None, typer.Option(help="Column that is predicted; default: that of training.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="Accept if score ≥ this; default: 0 for two classes.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of weights of the rows.")] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    max_rows: Annotated[
+        int, typer.Option(min=0, help="Rows to embed at most; statistics are of all.")
+    ] = reports.MAX_ROWS,
+    history: Annotated[
+        Path | None, typer.Option(help="history.json of `isotone train`; default: beside MODEL.")
+    ] = None,
+) -> None:
+    """Write a report about a model: one HTML file in which the model itself runs.
+
+    What is guaranteed comes first; then sliders, response curves and a heat map. With a TABLE,
+    best of rows that the model was not trained on, it also tells how good the model is there, and
+    how robust. The file needs no network access and can be sent by e-mail; it holds up to
+    --max-rows rows of the table.
+
+    For example:
+
+    isotone report model.isotone table.csv --target paid --out report.html
+    """
+    _refuse_overwriting(out, model, table)
+    frozen = isotone.load(model)
+    found = history or beside(model)
+    size = reports.write(
+        frozen,
+        out,
+        table,
+        target=target,
+        threshold=threshold,
+        weights=weights,
+        title=title or f"Report of {model.name}",
+        max_rows=max_rows,
+        history=None if found is None else read_history(found),
+    )
+    output.print(
+        printable(f"wrote {out}, {size / 1e3:,.0f} kB: open it in a browser"), soft_wrap=True
+    )
+
+
+def _refuse_overwriting(out: Path, model: Path, table: str | None) -> None:
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"`--out {out}` must end in .html, so that browsers open it; rename it")
+    for read in (model, split_tree(table)[0] if table else None):
+        if read is not None and out.exists() and read.exists() and out.samefile(read):
+            raise ValueError(f"`--out {out}` is a file that is read; choose a new name")

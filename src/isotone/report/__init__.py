@@ -1,0 +1,121 @@
+"""Report: one HTML file about one frozen network, with the network itself running inside the page.
+
+`write(frozen, "report.html")` needs nothing else; a table of rows adds distributions, curves and
+flips. The file opens without a network, from a disk or an e-mail. The page computes scores with
+the arithmetic of `isotone.reference`, in JavaScript doubles: for float64 networks its scores have
+the same bits as those of the engine, for float32 both are within the certificate's E of the exact
+score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from isotone.atomic import replacing
+from isotone.certificate import Certificate, certify
+from isotone.elementary import Floats
+from isotone.frozen import FrozenNetwork
+from isotone.report import page, presets, statistics, verdict
+from isotone.report.arithmetic import describe_decision, describe_network
+from isotone.report.controls import controls_of, start_row
+from isotone.report.history import check_history
+from isotone.report.outcomes import Outcomes
+from isotone.report.robust import robustness
+from isotone.report.sample import Sample, read_sample
+
+MAX_ROWS = 2000
+
+
+def write(
+    frozen: FrozenNetwork,
+    path: str | Path,
+    table: str | Path | None = None,
+    *,
+    target: str | None = None,
+    threshold: float | None = None,
+    weights: str | None = None,
+    title: str | None = None,
+    max_rows: int = MAX_ROWS,
+    history: Mapping[str, Any] | None = None,
+) -> int:
+    """Write the report of a network; returns the size of the file in bytes.
+
+    Parameters
+    ----------
+    path : the HTML file to write, whole or not at all
+    table : rows to look at, CSV, Parquet or ROOT, with the columns that the model takes
+    target : column of the table that the model predicts; by default the one it was trained on
+    threshold : a row is accepted if its score is at least this; 0 for two classes by default
+    weights : column of the table that says how much every row counts
+    max_rows : how many rows of the table the file holds at most; statistics are of all rows
+    history : losses of the epochs, as `History.to_dict` gives them
+    """
+    if max_rows < 0:
+        raise ValueError(f"`max_rows={max_rows}` must be 0 or more")
+    certificate = certify(frozen)
+    outcomes = Outcomes.of(frozen, _threshold(frozen, threshold), target)
+    if table is None:
+        _refuse_without_table(target=target, weights=weights)
+    sample = None
+    if table is not None:
+        sample = read_sample(frozen, str(table), outcomes, weights, asked=target is not None)
+    data = content(certificate, outcomes, sample, max_rows)
+    data["history"] = None if history is None else check_history(history)
+    lead, found = (part(certificate, outcomes) for part in (verdict.lead, verdict.to_html))
+    text = page.assemble(title or "Report of a monotonic model", lead, found, data)
+    with replacing(Path(path)) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return len(text.encode("utf-8"))
+
+
+def content(
+    certificate: Certificate, outcomes: Outcomes, sample: Sample | None, max_rows: int
+) -> dict[str, Any]:
+    """Everything that the scripts of the page read."""
+    frozen = certificate.frozen
+    controls = controls_of(frozen, sample)
+    data = {
+        "network": describe_network(certificate),
+        "decision": describe_decision(certificate, outcomes.threshold),
+        "outcomes": outcomes.to_dict(),
+        "controls": controls,
+        "start": start_row(frozen, sample),
+        "sample": None,
+    }
+    if sample is None:
+        return data
+    scores: Floats = frozen.score(sample.X).astype(float)
+    robust, radii = robustness(certificate, outcomes, sample, scores)
+    return data | {
+        "sample": sample.to_dict(),
+        "presets": presets.extreme_rows(frozen, outcomes, sample, scores, radii),
+        "rows": presets.embedded_rows(sample, max_rows),
+        "statistics": statistics.describe(frozen, outcomes, sample, scores),
+        "robustness": robust,
+    }
+
+
+def _threshold(frozen: FrozenNetwork, threshold: float | None) -> float | None:
+    """The threshold of decisions, None if there are none or if the largest logit decides."""
+    if threshold is None:
+        return 0.0 if frozen.outputs == "logits" and frozen.n_outputs == 1 else None
+    if not math.isfinite(threshold):
+        raise ValueError(f"`threshold={threshold}` must be a finite number")
+    if frozen.n_outputs > 1:
+        raise ValueError(
+            f"`threshold={threshold:g}` is for one output but the model has {frozen.n_outputs}; "
+            "leave it out"
+        )
+    return threshold
+
+
+def _refuse_without_table(**options: str | None) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise ValueError(
+                f"`{name}={value}` is a column of a table but no table is given; give one, or "
+                "leave it out"
+            )

@@ -1,0 +1,295 @@
+"use strict";
+/* Small charts in SVG: axes, lines, bands, bars, points. Colors are classes of style.css. */
+isotone.charts = (() => {
+  const SVG = "http://www.w3.org/2000/svg";
+  const MINUS = "\u2212";
+  const SUPERSCRIPT = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079";
+
+  function node(name, attributes = {}, children = []) {
+    const svg = ["svg", "g", "path", "line", "rect", "circle", "text", "image", "title"];
+    const made = svg.includes(name)
+      ? document.createElementNS(SVG, name)
+      : document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key === "text") made.textContent = value;
+      else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+      else if (value !== null && value !== undefined) made.setAttribute(key, value);
+    }
+    made.append(...children.filter((child) => child !== null && child !== undefined));
+    return made;
+  }
+
+  /* A number for people: a few digits, thousands apart, powers of ten where it is long. */
+  function format(x, digits = 4) {
+    if (x === null || Number.isNaN(x)) return "–";
+    if (!Number.isFinite(x)) return x > 0 ? "∞" : `${MINUS}∞`;
+    if (x === 0) return "0";
+    const size = Math.abs(x);
+    const sign = x < 0 ? MINUS : "";
+    if (size >= 1e7 || size < 1e-4) {
+      const [mantissa, exponent] = size.toExponential(Math.max(digits - 1, 0)).split("e");
+      const power = Math.abs(exponent).toString().split("").map((d) => SUPERSCRIPT[d]).join("");
+      const short = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
+      return `${sign}${short}·10${exponent < 0 ? "\u207b" : ""}${power}`;
+    }
+    const look = { maximumSignificantDigits: digits, useGrouping: size >= 1e4 };
+    return sign + size.toLocaleString("en-US", look);
+  }
+
+  function percent(share, digits = 3) {
+    return `${format(100 * share, digits)} %`;
+  }
+
+  // tables that may be taller than a screen, scrolled by keys too
+  const scrolling = { class: "scroll tall", tabindex: 0, role: "region" };
+
+  function count(n) {
+    return n.toLocaleString("en-US");
+  }
+
+  /* The smallest and the largest of any number of values. */
+  function extent(values) {
+    return values.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
+  }
+
+  /* Round numbers from low to high, at most n. */
+  function ticks(low, high, n) {
+    if (!(high > low)) return [low];
+    const rough = (high - low) / Math.max(n, 1);
+    const unit = 10 ** Math.floor(Math.log10(rough));
+    const step = unit * [1, 2, 5, 10].find((factor) => factor * unit >= rough * 0.999);
+    const found = [];
+    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k += 1) {
+      found.push(Number((k * step).toPrecision(12)));
+    }
+    return found;
+  }
+
+  /* An axis: from a value to a pixel and back. `forth` and `back` make it logarithmic. */
+  function axis(low, high, from, to, map = {}) {
+    const forth = map.forth || ((v) => v);
+    const back = map.back || ((t) => t);
+    const wide = high > low ? high - low : 1;
+    return {
+      low,
+      high,
+      from,
+      to,
+      log: Boolean(map.log),
+      of: (v) => from + ((forth(v) - low) / wide) * (to - from),
+      at: (pixel) => back(low + ((pixel - from) / (to - from)) * wide),
+      value: (share) => back(low + share * wide),
+      ticks: (n) => (map.log ? decades(back(low), back(high), n) : ticks(low, high, n)),
+    };
+  }
+
+  /* Ticks of a logarithmic axis: powers of ten, with 2 and 5 between if there is room. */
+  function decades(low, high, n) {
+    const found = [];
+    const from = low > 0 ? Math.floor(Math.log10(low)) : -6;
+    const to = Math.ceil(Math.log10(Math.max(high, 1e-300)));
+    for (const steps of [[1, 2, 5], [1, 3], [1]]) {
+      found.length = 0;
+      for (let k = from; k <= to; k += 1) {
+        for (const step of steps) {
+          const v = Number((step * 10 ** k).toPrecision(6));
+          if (v >= low && v <= high) found.push(v);
+        }
+      }
+      if (found.length <= n) break;
+    }
+    if (found.length < 2) return ticks(low, high, n);
+    const every = Math.ceil(found.length / Math.max(n, 1));
+    return found.filter((_, k) => k % every === 0);
+  }
+
+  /* An empty chart with axes and labels; returns the parts to draw into. */
+  function frame(options) {
+    const { width, height, x, y, title } = options;
+    const bottom = options.bottom ?? 40;
+    const top = options.top ?? 10;
+    const right = options.right ?? 14;
+    const ys = axis(y.low, y.high, height - bottom, top, y.map);
+    const rows = ys.ticks(Math.max(2, Math.floor((ys.from - ys.to) / 34)));
+    const texts = rows.map((v) => (y.format || format)(v));
+    const letters = Math.max(...texts.map((text) => text.length), 4);
+    const left = 8 + 6.8 * letters + (y.label ? 16 : 0);
+    const xs = axis(x.low, x.high, left, width - right, x.map);
+    const svg = node("svg", {
+      viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title, class: "chart",
+    });
+    svg.style.maxWidth = `${width}px`; // letters keep their size where there is more room
+    const grid = node("g", { class: "grid" });
+    const plot = node("g", {});
+    const labels = node("g", { class: "labels" });
+    svg.append(grid, plot, labels);
+    drawColumns(xs, ys, { grid, labels, x, width });
+    drawRows(xs, ys, { grid, labels, rows, texts });
+    grid.append(node("path", { class: "border", d: `M${xs.from} ${ys.to}V${ys.from}H${xs.to}` }));
+    nameAxes(xs, ys, { labels, x, y });
+    return { svg, plot, grid, labels, xs, ys, width, height };
+  }
+
+  /* Ticks of the horizontal axis; texts that would touch are left out. */
+  function drawColumns(xs, ys, { grid, labels, x, width }) {
+    let last = -Infinity;
+    for (const v of x.ticks || xs.ticks(Math.max(2, Math.floor((xs.to - xs.from) / 44)))) {
+      const px = xs.of(v);
+      if (px < xs.from - 0.5 || px > xs.to + 0.5) continue;
+      grid.append(node("line", { x1: px, x2: px, y1: ys.from, y2: ys.to }));
+      const text = (x.format || format)(v);
+      const half = 3.4 * text.length;
+      const at = Math.min(Math.max(px, half + 1), width - half - 1);
+      if (at - half < last + 4) continue;
+      last = at + half;
+      labels.append(node("text", { x: at, y: ys.from + 16, "text-anchor": "middle", text }));
+    }
+  }
+
+  function drawRows(xs, ys, { grid, labels, rows, texts }) {
+    rows.forEach((v, k) => {
+      const py = ys.of(v);
+      if (py > ys.from + 0.5 || py < ys.to - 0.5) return;
+      grid.append(node("line", { x1: xs.from, x2: xs.to, y1: py, y2: py }));
+      const place = { x: xs.from - 6, y: py + 4, "text-anchor": "end" };
+      labels.append(node("text", { ...place, text: texts[k] }));
+    });
+  }
+
+  function nameAxes(xs, ys, { labels, x, y }) {
+    if (x.label) {
+      const text = shorten(x.label, Math.floor((xs.to - xs.from) / 7));
+      const place = { x: (xs.from + xs.to) / 2, y: ys.from + 33, "text-anchor": "middle" };
+      labels.append(node("text", { class: "axis", ...place, text }));
+    }
+    if (y.label) {
+      const text = shorten(y.label, Math.floor((ys.from - ys.to) / 6.6));
+      const turn = `translate(11 ${(ys.from + ys.to) / 2}) rotate(-90)`;
+      labels.append(node("text", { class: "axis", transform: turn, "text-anchor": "middle", text }));
+    }
+  }
+
+  function shorten(text, most) {
+    return text.length <= most ? text : `${text.slice(0, Math.max(most - 1, 3))}…`;
+  }
+
+  function path(points) {
+    let d = "";
+    let pen = false;
+    for (const [px, py] of points) {
+      if (!Number.isFinite(px) || !Number.isFinite(py)) {
+        pen = false;
+        continue;
+      }
+      d += `${pen ? "L" : "M"}${px.toFixed(2)} ${py.toFixed(2)}`;
+      pen = true;
+    }
+    return d;
+  }
+
+  /* Points [x, y] in values as a line. */
+  function line(chart, points, kind) {
+    const drawn = points.map(([x, y]) => [chart.xs.of(x), y === null ? NaN : chart.ys.of(y)]);
+    const made = node("path", { class: `line ${kind}`, d: path(drawn) });
+    chart.plot.append(made);
+    return made;
+  }
+
+  /* The area between two lines of points [x, low, high], kept inside the chart. */
+  function band(chart, points, kind) {
+    const { xs, ys } = chart;
+    const inside = (v) => Math.min(Math.max(ys.of(v), ys.to), ys.from);
+    const upper = points.map(([x, , high]) => [xs.of(x), inside(high)]);
+    const lower = points.map(([x, low]) => [xs.of(x), inside(low)]).reverse();
+    chart.plot.append(node("path", { class: `band ${kind}`, d: `${path([...upper, ...lower])}Z` }));
+  }
+
+  /* Outlines of a histogram with the given shares in equal bins from low to high. */
+  function steps(chart, low, high, shares, kind) {
+    const wide = (high - low) / shares.length;
+    const points = [[low, 0]];
+    shares.forEach((share, k) => {
+      points.push([low + k * wide, share], [low + (k + 1) * wide, share]);
+    });
+    points.push([high, 0]);
+    const drawn = points.map(([x, y]) => [chart.xs.of(x), chart.ys.of(y)]);
+    chart.plot.append(node("path", { class: `fill ${kind}`, d: `${path(drawn)}Z` }));
+    chart.plot.append(node("path", { class: `line ${kind}`, d: path(drawn) }));
+  }
+
+  function rule(chart, { x, y, kind, text }) {
+    const { xs, ys } = chart;
+    const vertical = x !== undefined;
+    const p = vertical ? xs.of(x) : ys.of(y);
+    const inside = vertical ? p >= xs.from && p <= xs.to : p <= ys.from && p >= ys.to;
+    if (!inside) return;
+    const ends = vertical
+      ? { x1: p, x2: p, y1: ys.from, y2: ys.to }
+      : { x1: xs.from, x2: xs.to, y1: p, y2: p };
+    chart.plot.append(node("line", { class: `rule ${kind || ""}`, ...ends }));
+    if (text) {
+      const late = vertical && p > (xs.from + xs.to) / 2;
+      const place = vertical
+        ? { x: p + (late ? -5 : 5), y: ys.to + 11, "text-anchor": late ? "end" : "start" }
+        : { x: xs.to - 4, y: p - 5, "text-anchor": "end" };
+      chart.labels.append(node("text", { class: "note", ...place, text }));
+    }
+  }
+
+  const SHAPES = [
+    (x, y, r) => `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0`,
+    (x, y, r) => `M${x} ${y - 1.2 * r}L${x + 1.1 * r} ${y + 0.8 * r}H${x - 1.1 * r}Z`,
+    (x, y, r) => `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}Z`,
+    (x, y, r) => `M${x} ${y - 1.3 * r}L${x + 1.3 * r} ${y}L${x} ${y + 1.3 * r}L${x - 1.3 * r} ${y}Z`,
+  ];
+
+  /* Marks of one kind, in pixels; the shape tells classes apart where the color cannot. */
+  function marks(chart, points, kind, shape = 0, r = 3) {
+    const draw = SHAPES[shape % SHAPES.length];
+    const d = points.map(([x, y]) => draw(chart.xs.of(x), chart.ys.of(y), r)).join("");
+    chart.plot.append(node("path", { class: `marks ${kind}`, d }));
+  }
+
+  function errorBars(chart, points, kind) {
+    const { xs, ys } = chart;
+    const inside = (v) => Math.min(Math.max(ys.of(v), ys.to), ys.from);
+    const d = points.map(([x, y, e]) => `M${xs.of(x)} ${inside(y - e)}V${inside(y + e)}`).join("");
+    chart.plot.append(node("path", { class: `line thin ${kind}`, d }));
+  }
+
+  /* Names with the look of their lines, below a chart. */
+  function legend(entries) {
+    const items = entries.map(({ name, kind, shape }) => {
+      const draw = (look, d) => node("path", { class: look, d });
+      const parts = kind === "boundary"
+        ? [draw("halo", "M1 6H25"), draw("boundary", "M1 6H25")]
+        : [draw(`line ${kind}`, "M1 6H25")];
+      if (shape !== undefined) parts.push(draw(`marks ${kind}`, SHAPES[shape % SHAPES.length](13, 6, 4)));
+      const sample = node("svg", { viewBox: "0 0 26 12", class: "sample", "aria-hidden": "true" }, parts);
+      return node("li", {}, [sample, node("span", { text: name })]);
+    });
+    return node("ul", { class: "legend" }, items);
+  }
+
+  /* Where an event lies in a chart, as shares of its width and height. */
+  function place(event, { svg, xs, ys, width, height }) {
+    const box = svg.getBoundingClientRect();
+    const px = ((event.clientX - box.left) / box.width) * width;
+    const py = ((event.clientY - box.top) / box.height) * height;
+    return [(px - xs.from) / (xs.to - xs.from), (py - ys.from) / (ys.to - ys.from)];
+  }
+
+  function inside({ xs, ys }, [x, y]) {
+    const [px, py] = [xs.of(x), ys.of(y)];
+    return px >= xs.from && px <= xs.to && py <= ys.from && py >= ys.to;
+  }
+
+  function figure(title, chart, extra = []) {
+    return node("figure", {}, [node("h3", { text: title }), chart, ...extra]);
+  }
+
+  return {
+    node, format, percent, count, extent, frame, line, band, steps, rule, marks, errorBars, legend, figure,
+    shorten, place, inside, scrolling,
+  };
+})();

@@ -1,0 +1,294 @@
+"use strict";
+/* The explorer: one row of raw numbers, controls that change it, and what the model says. */
+isotone.Explorer = class {
+  constructor(data) {
+    this.data = data;
+    this.network = new isotone.Network(data.network);
+    this.judge = data.decision ? new isotone.Judge(this.network, data.decision) : null;
+    this.row = [...data.start];
+    this.views = this.listViews();
+    // of several classes, the one that wins at the start
+    const several = this.judge && this.judge.kind === "classes";
+    this.view = this.views[several ? this.judge.decide(this.network.score(this.row)) : 0];
+    this.size = isotone.parameters(data.network.steps);
+    this.curved = this.mostMoving(48);
+    // as many points as keep a redraw below some ten million multiplications
+    this.nPoints = Math.min(Math.max(Math.floor(2e7 / this.size / this.curved.length), 12), 96);
+    this.widgets = [];
+    this.listeners = [];
+  }
+
+  /* The controls whose certified slopes allow the largest changes, in their order. */
+  mostMoving(most) {
+    const { controls, network } = this.data;
+    const reach = controls.map((control) => {
+      if (control.kind === "category") return Infinity;
+      const wide = (control.axis[1] - control.axis[0]) * network.scaling.factor[control.feature];
+      const slopes = network.slopes.map((row) => row[control.feature]);
+      return wide * Math.max(...slopes.map(([low, high]) => high - low));
+    });
+    const order = controls.map((_, k) => k).sort((a, b) => reach[b] - reach[a]);
+    return order.slice(0, most).sort((a, b) => a - b).map((k) => controls[k]);
+  }
+
+  /* What can be looked at: probabilities and scores of every output. */
+  listViews() {
+    const { kind, classes, outputs, probability } = this.data.outcomes;
+    if (kind === "values") {
+      const target = this.data.outcomes.target;
+      const only = target ? `prediction of ${target}` : "prediction";
+      return outputs.map((name, output) => ({
+        output, probability: false, name: outputs.length > 1 ? `output ${name}` : only,
+      }));
+    }
+    const scores = kind === "classes" ? classes.map((name) => `score of ${name}`) : ["score"];
+    const views = scores.map((name, output) => ({ output, probability: false, name }));
+    const likely = scores.map((_, output) => ({
+      output, probability: true, name: `probability of ${kind === "classes" ? classes[output] : classes[1]}`,
+    }));
+    return probability ? [...likely, ...views] : views;
+  }
+
+  /* The number that a view shows, from scores. */
+  show(scores, view = this.view) {
+    if (!view.probability) return scores[view.output];
+    const p = this.network.probability(scores);
+    return scores.length === 1 ? p[1] : p[view.output];
+  }
+
+  /* Where the decision boundary lies in the view, if it is one number. */
+  boundary() {
+    if (!this.judge || this.judge.kind !== "threshold") return null;
+    return this.show([this.judge.threshold]);
+  }
+
+  build(place) {
+    const { node } = isotone.charts;
+    const controls = node("div", { class: "controls" });
+    this.data.controls.forEach((control, k) => controls.append(this.control(control, k)));
+    this.answer = node("div", { class: "answer" });
+    this.headline = node("div", { class: "headline", "aria-live": "polite" });
+    this.detail = node("div", {});
+    this.answer.append(this.viewChoice(), this.headline, this.detail);
+    this.flipPlace = node("div", { class: "flips" });
+    this.pin = node("p", { class: "pin", "aria-hidden": "true" }); // on phones, where the answer scrolls away
+    const left = node("div", {}, [this.presetChoice(), controls, this.pin]);
+    const side = node("div", { class: "side" }, [this.answer]);
+    place.append(node("div", { class: "columns" }, [left, side]), this.flipPlace);
+  }
+
+  viewChoice() {
+    const { node } = isotone.charts;
+    if (this.views.length === 1) return node("span", {});
+    const options = this.views.map((view, k) => node("option", { value: k, text: view.name }));
+    const choice = node("select", { id: "view" }, options);
+    choice.addEventListener("change", () => this.setView(Number(choice.value)));
+    choice.value = this.views.indexOf(this.view);
+    return node("p", { class: "field" }, [node("label", { for: "view", text: "Show " }), choice]);
+  }
+
+  setView(k) {
+    this.view = this.views[k];
+    this.changed();
+  }
+
+  presetChoice() {
+    const { node } = isotone.charts;
+    const first = this.data.sample ? "median of the table" : "center of the scaling";
+    const presets = [{ name: first, row: this.data.start }];
+    for (const { name, number, row } of this.data.presets || []) {
+      presets.push({ name: `${name} (row ${number})`, row });
+    }
+    const options = presets.map((preset, k) => node("option", { value: k, text: preset.name }));
+    const choice = node("select", { id: "preset" }, options);
+    const go = () => this.setRow(presets[Number(choice.value)].row);
+    choice.addEventListener("change", go);
+    const again = node("button", { type: "button", text: "Go there", onclick: go });
+    const label = node("label", { for: "preset", text: "Start from " });
+    const fields = [node("p", { class: "field" }, [label, choice, again])];
+    if (this.data.rows && this.data.rows.number.length) fields.push(this.rowChoice());
+    return node("div", { class: "presets" }, fields);
+  }
+
+  /* Steps through the embedded rows. */
+  rowChoice() {
+    const { node } = isotone.charts;
+    const { number, columns, truth } = this.data.rows;
+    const about = node("span", { class: "hint" });
+    const box = node("input", { type: "number", id: "row", min: 1, max: number.length, value: 1 });
+    const go = () => {
+      const k = Math.min(Math.max(Math.round(Number(box.value) || 1), 1), number.length) - 1;
+      box.value = k + 1;
+      const seen = truth === null ? "" : `, ${this.truth(truth[k])}`;
+      about.textContent = `row ${number[k]} of ${this.data.sample.name}${seen}`;
+      this.setRow(columns.map((column) => column[k]));
+    };
+    const move = (by) => () => {
+      box.value = Number(box.value) + by;
+      go();
+    };
+    box.addEventListener("change", go);
+    return node("p", { class: "field" }, [
+      node("label", { for: "row", text: `or from embedded row (1 to ${number.length}) ` }),
+      node("button", { type: "button", "aria-label": "previous row", text: "‹", onclick: move(-1) }),
+      box,
+      node("button", { type: "button", "aria-label": "next row", text: "›", onclick: move(1) }),
+      about,
+    ]);
+  }
+
+  truth(y) {
+    const { classes } = this.data.outcomes;
+    return classes.length ? `truly ${classes[y]}` : `observed ${isotone.charts.format(y)}`;
+  }
+
+  setRow(row) {
+    this.row = [...row];
+    this.widgets.forEach((widget) => widget.refresh());
+    this.changed();
+  }
+
+  setFeature(i, raw) {
+    this.row[i] = raw;
+    this.changed();
+  }
+
+  control(control, k) {
+    return control.kind === "category" ? this.category(control, k) : this.number(control, k);
+  }
+
+  direction(features) {
+    const { outcomes, network } = this.data;
+    const signs = features.map((i) => network.directions.map((row) => row[i]));
+    const words = { 1: "↗ only rises", "-1": "↘ only falls" }; // where it is proved
+    const found = [];
+    signs.forEach((row, f) => row.forEach((sign, j) => {
+      if (!sign) return;
+      const about = row.length > 1 ? ` (${outcomes.classes[j] || outcomes.outputs[j]})` : "";
+      const along = features.length > 1 ? ` with ${network.features[features[f]]}` : "";
+      found.push(`${words[sign]}${about}${along}`);
+    }));
+    return found.join(", ") || "↕ free";
+  }
+
+  category(control, k) {
+    const { node } = isotone.charts;
+    const options = control.labels.map((text, c) => node("option", { value: c, text }));
+    const choice = node("select", { id: `value-${k}` }, options);
+    const refresh = () => {
+      choice.value = control.features.findIndex((i) => this.row[i] === 1);
+    };
+    choice.addEventListener("change", () => {
+      control.features.forEach((i, c) => { this.row[i] = c === Number(choice.value) ? 1 : 0; });
+      this.changed();
+    });
+    this.widgets.push({ refresh });
+    refresh();
+    return node("div", { class: "control" }, [
+      node("label", { for: `value-${k}`, text: control.name }),
+      node("span", { class: "direction", text: this.direction(control.features) }),
+      node("div", { class: "inputs" }, [choice]),
+    ]);
+  }
+
+  number(control, k) {
+    const { node, format } = isotone.charts;
+    const i = control.feature;
+    const slider = node("input", {
+      type: "range", id: `slider-${k}`, min: 0, max: 1000, step: 1, "aria-label": `${control.name}, slider`,
+    });
+    const box = node("input", { type: "number", id: `value-${k}`, step: "any" });
+    const outside = node("span", { class: "outside" });
+    const refresh = (from) => {
+      const raw = this.row[i];
+      if (from !== slider) slider.value = 1000 * this.share(control, raw);
+      if (from !== box) box.value = String(raw);
+      slider.setAttribute("aria-valuetext", format(raw, 6));
+      outside.textContent = raw < control.low || raw > control.high ? "outside" : "";
+    };
+    const set = (raw, from) => {
+      this.setFeature(i, raw);
+      refresh(from);
+    };
+    slider.addEventListener("input", () => set(this.atShare(control, Number(slider.value) / 1000), slider));
+    box.addEventListener("input", () => {
+      if (box.value !== "" && Number.isFinite(Number(box.value))) set(Number(box.value), box);
+    });
+    box.addEventListener("blur", () => refresh());
+    this.widgets.push({ refresh, control });
+    const inputs = node("div", { class: "inputs" }, [this.track(control, slider), box]);
+    const where = this.data.sample ? "table" : "usual";
+    const range = `${where}: ${format(control.low)} to ${format(control.high)} `;
+    const hint = node("span", { class: "hint", text: range });
+    const made = node("div", { class: "control" }, [
+      node("label", { for: `value-${k}`, text: control.name }),
+      node("span", { class: "direction", text: this.direction([i]) }),
+      inputs, node("div", { class: "below" }, [hint, outside]),
+    ]);
+    if (control.indicator !== undefined) made.append(this.missing(control, k, [slider, box], refresh));
+    refresh();
+    return made;
+  }
+
+  /* The slider over a bar that marks the range of the table. */
+  track(control, slider) {
+    const { node } = isotone.charts;
+    const range = node("span", { class: "range" });
+    const [from, to] = [control.low, control.high].map((raw) => this.share(control, raw));
+    range.style.left = `${100 * from}%`;
+    range.style.width = `${100 * (to - from)}%`;
+    return node("span", { class: "track" }, [node("span", { class: "rail" }, [range]), slider]);
+  }
+
+  missing(control, k, inputs, refresh) {
+    const { node } = isotone.charts;
+    const box = node("input", { type: "checkbox", id: `missing-${k}` });
+    const follow = () => {
+      box.checked = this.row[control.indicator] === 1;
+      inputs.forEach((input) => { input.disabled = box.checked; });
+    };
+    box.addEventListener("change", () => {
+      this.row[control.indicator] = box.checked ? 1 : 0;
+      if (box.checked) this.row[control.feature] = control.fill;
+      refresh();
+      follow();
+      this.changed();
+    });
+    this.widgets.push({ refresh: follow });
+    return node("div", { class: "below" }, [box, node("label", { for: `missing-${k}`, text: " missing" })]);
+  }
+
+  /* Where a raw number lies between the ends of its slider, 0 to 1. */
+  share(control, raw) {
+    const [low, high] = control.axis;
+    return Math.min(Math.max((this.network.along(control.feature, raw) - low) / (high - low), 0), 1);
+  }
+
+  /* The raw number there, with as many digits as the slider can tell apart. */
+  atShare(control, share) {
+    const [low, high] = control.axis;
+    const raw = this.network.back(control.feature, low + share * (high - low));
+    if (control.whole) return Math.round(raw);
+    if (this.network.scaling.log[control.feature]) return Number(raw.toPrecision(4));
+    const digits = Math.ceil(-Math.log10((high - low) / 1000));
+    return Number(raw.toFixed(Math.min(Math.max(digits, 0), 20)));
+  }
+
+  onChange(listener) {
+    this.listeners.push(listener);
+  }
+
+  /* Answer at once, and draw when the browser has time. */
+  changed() {
+    this.scores = this.network.score(this.row);
+    isotone.answer(this);
+    if (this.pending) clearTimeout(this.pending);
+    const wait = this.cost > 25 ? 120 : 0;
+    this.pending = setTimeout(() => {
+      this.pending = null;
+      const start = performance.now();
+      this.listeners.forEach((listener) => listener(this));
+      this.cost = performance.now() - start;
+    }, wait);
+  }
+};

@@ -1,0 +1,58 @@
+"""History: losses of every epoch, as training wrote them beside a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+NAME = "history.json"  # what `isotone train` writes beside model.isotone
+_MODEL = "model.isotone"
+
+
+def read_history(path: Path) -> dict[str, Any]:
+    """The content of a history file; `ValueError` if it is no such file."""
+    try:
+        history: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        check_history(history)
+    except ValueError as error:
+        raise ValueError(
+            f"{str(path)!r} is no training history ({error}); give the history.json that "
+            "`isotone train` wrote, or none"
+        ) from error
+    return history
+
+
+def beside(model: Path) -> Path | None:
+    """The history that `isotone train` wrote together with a model, if it is there."""
+    path = model.parent / NAME
+    return path if model.name == _MODEL and path.is_file() else None
+
+
+def check_history(history: Mapping[str, Any]) -> dict[str, Any]:
+    """Losses by epoch, averaged over members, and the best epochs."""
+    try:
+        training = np.array(history["training"], dtype=float)
+        validation = np.array(history["validation"], dtype=float)
+        best = [int(epoch) for epoch in history["best_epoch"]]
+        seconds = float(history["seconds"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"the training history cannot be read ({error!r}); it must hold training, validation, "
+            "best_epoch and seconds, as `History.to_dict` gives them"
+        ) from error
+    if training.ndim != 2 or len(validation) not in (0, len(training)):
+        raise ValueError(
+            f"the training history has losses of shape {training.shape} and {validation.shape}; "
+            "both need a row per epoch and a column per member"
+        )
+    return {
+        "training": training.mean(axis=1).tolist(),
+        "validation": validation.mean(axis=1).tolist() if len(validation) else [],
+        "members": training.shape[1],
+        "best": best,
+        "seconds": seconds,
+    }

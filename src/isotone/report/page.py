@@ -1,0 +1,96 @@
+"""The page: files of this package put together into one, with nothing left to load.
+
+A Content-Security-Policy names the SHA-256 of every script and style, so a browser runs nothing
+else and sends nothing anywhere. Data are JSON in which no character can end a script, and the
+scripts put names into the page as text, never as HTML.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from html import escape
+from importlib import resources
+from typing import Any
+
+import isotone
+
+MAX_BYTES = 3_000_000
+SCRIPTS = (
+    "model.js",
+    "certificate.js",
+    "charts.js",
+    "explorer.js",
+    "answer.js",
+    "flips.js",
+    "responses.js",
+    "heatmap.js",
+    "panels.js",
+    "start.js",
+)
+
+
+def assemble(title: str, lead: str, verdict: str, data: Mapping[str, Any]) -> str:
+    """The HTML text; `lead` and `verdict` are HTML already."""
+    style, scripts = _file("style.css"), [_file(name) for name in SCRIPTS]
+    parts = {
+        "policy": _policy(style, scripts),
+        "title": escape(title),
+        "style": style,
+        "version": escape(isotone.__version__),
+        "lead": lead,
+        "verdict": verdict,
+        "data": to_json(data),
+        "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
+    }
+    text = _fill(_file("page.html"), parts)
+    size = len(text.encode("utf-8"))
+    if size > MAX_BYTES:
+        raise ValueError(
+            f"the report would have {size / 1e6:.1f} MB and must stay below "
+            f"{MAX_BYTES / 1e6:.0f} MB to be sent around; embed fewer rows (max_rows, --max-rows) "
+            "or look at a smaller network"
+        )
+    return text
+
+
+def to_json(data: Any) -> str:
+    """JSON that can stand inside a script element; what is not finite becomes null."""
+    text = json.dumps(_plain(data), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _file(name: str) -> str:
+    return resources.files("isotone.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _fill(template: str, parts: Mapping[str, str]) -> str:
+    """The template with parts at their marks; what a part holds is not looked at again."""
+    pieces = template.split("%%")
+    return "".join(parts[piece] if i % 2 else piece for i, piece in enumerate(pieces))
+
+
+def _policy(style: str, scripts: list[str]) -> str:
+    hashes = " ".join(_hash(script) for script in scripts)
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -1,0 +1,236 @@
+"use strict";
+/* Panels about the rows of a table: distributions, ranking, calibration, efficiencies. Each gives
+   the elements to show at a width, or null if there is nothing to show. */
+isotone.panels = (() => {
+  const { node, format, percent } = isotone.charts;
+  const shares = { low: 0, high: 1, format: (v) => percent(v) };
+
+  function section(id, title, lead) {
+    const made = node("section", { id, "aria-labelledby": `${id}-title` }, [
+      node("h2", { id: `${id}-title`, text: title }),
+      node("p", { class: "lead", text: lead }),
+    ]);
+    document.getElementById("panels").append(made);
+    document.getElementById("contents").append(node("a", { href: `#${id}`, text: title }));
+    return made;
+  }
+
+  /* A figure that is drawn anew into the same place: the function that does it. */
+  function panel(place, title, draw, explain = "") {
+    const picture = node("div", {});
+    const about = explain ? hint(explain) : null;
+    const made = node("figure", {}, [node("h3", { text: title }), about, picture]);
+    place.append(made);
+    return () => {
+      made.hidden = false;
+      const drawn = draw(Math.min(Math.max(picture.clientWidth, 270), 620));
+      made.hidden = drawn === null;
+      if (drawn) picture.replaceChildren(...drawn);
+    };
+  }
+
+  function hint(text) {
+    return node("p", { class: "hint", text });
+  }
+
+  function choice(id, label, names, change) {
+    const options = names.map((text, value) => node("option", { value, text }));
+    const made = node("select", { id }, options);
+    made.addEventListener("change", () => change(Number(made.value)));
+    return node("p", { class: "field" }, [node("label", { for: id, text: label }), made]);
+  }
+
+  function metrics(found) {
+    const rows = found.map(([name, value]) => node("tr", {}, [
+      node("th", { scope: "row", text: name }),
+      node("td", { class: "number", text: format(value, 4) }),
+    ]));
+    return node("div", { class: "scroll" }, [node("table", {}, [node("tbody", {}, rows)])]);
+  }
+
+  /* Shares in bins for several parts of the rows, over one another. */
+  function histogram(width, found, label, mark = null) {
+    const parts = Object.entries(found.parts).filter(([, part]) => part.share.length);
+    const top = Math.max(...parts.flatMap(([, part]) => part.share), 1e-9);
+    const chart = isotone.charts.frame({
+      width,
+      height: 250,
+      x: { low: found.low, high: found.high, label },
+      y: { ...shares, high: 1.12 * top },
+      title: `distribution of ${label}`,
+    });
+    parts.forEach(([, part], k) => {
+      isotone.charts.steps(chart, found.low, found.high, part.share, `c${k % 6}`);
+    });
+    if (mark !== null) isotone.charts.rule(chart, { x: mark, text: "threshold" });
+    const names = parts.map(([name, part], k) => ({
+      name: `${name}: ${isotone.charts.count(part.n)} rows`, kind: `c${k % 6}`,
+    }));
+    return [chart.svg, isotone.charts.legend(names)];
+  }
+
+  /* A curve of two shares with a working point and a thin line to compare with. */
+  function rates(width, title, x, y, point, thin) {
+    const chart = isotone.charts.frame({
+      width, height: 290, title, x: { ...shares, label: x.label }, y: { ...shares, label: y.label },
+    });
+    isotone.charts.line(chart, thin, "c5 thin");
+    isotone.charts.line(chart, x.values.map((v, k) => [v, y.values[k]]), "main");
+    isotone.charts.marks(chart, [point], "current", 0, 5.5);
+    return chart.svg;
+  }
+
+  function roc(width, { ranking, point }, name) {
+    if (!ranking) return null;
+    const x = { values: ranking.fpr, label: `others decided as ${name}` };
+    const y = { values: ranking.tpr, label: `${name} decided so` };
+    const title = "receiver operating characteristic";
+    return [
+      rates(width, title, x, y, [point.fpr, point.tpr], [[0, 0], [1, 1]]),
+      hint(`Area under the curve: ${format(ranking.area)} (1 is perfect, 0.5 is chance). `
+        + `Working point: ${percent(point.tpr)} of the rows with ${name} and ${percent(point.fpr)} `
+        + `of the others are decided as ${name}.`),
+    ];
+  }
+
+  function precision(width, { ranking, point }, name) {
+    if (!ranking) return null;
+    const x = { values: ranking.tpr, label: `recall: ${name} decided so` };
+    const y = { values: ranking.precision, label: "precision: decided so and true" };
+    const thin = [[0, ranking.base], [1, ranking.base]];
+    return [
+      rates(width, "precision against recall", x, y, [point.tpr, point.precision], thin),
+      hint(`Average precision: ${format(ranking.average_precision)}; the thin line is the share `
+        + `of ${name} among all rows. Working point: precision ${percent(point.precision)} at `
+        + `recall ${percent(point.tpr)}.`),
+    ];
+  }
+
+  function calibration(width, { calibration: found }) {
+    if (!found) return null;
+    const x = { ...shares, label: "predicted probability" };
+    const y = { ...shares, label: "share that truly is so" };
+    const chart = isotone.charts.frame({ width, height: 290, title: "calibration", x, y });
+    isotone.charts.line(chart, [[0, 0], [1, 1]], "c5 thin");
+    const points = found.predicted.map((p, k) => [p, found.value[k], found.error[k]]);
+    const known = points.filter(([, value]) => value !== null);
+    isotone.charts.errorBars(chart, known, "c0");
+    isotone.charts.marks(chart, known, "c0", 0, 4);
+    const says = "On the thin line, a predicted 30 % comes true in 30 % of the rows.";
+    return [chart.svg, hint(`${says} Bars are one standard error.`)];
+  }
+
+  /* Means of several curves in bins or groups of a column. */
+  function against(width, found, label, isShare) {
+    const { edges, curves } = found;
+    const scale = edges && edges[0] > 0 && edges[edges.length - 1] / edges[0] > 50
+      ? { forth: Math.log, back: Math.exp, log: true }
+      : { forth: (v) => v, back: (t) => t };
+    const chart = isotone.charts.frame({
+      width, height: 300, title: `${label} against ${found.column}`, x: across(), y: up(),
+    });
+    curves.forEach((curve, c) => {
+      const apart = 3 * (c - (curves.length - 1) / 2); // pixels, so that bars can be told apart
+      const moved = { ...chart, xs: { ...chart.xs, of: (v) => chart.xs.of(v) + apart } };
+      const points = found.at.map((_, k) => [middle(k), curve.value[k], curve.error[k]]);
+      const known = points.filter(([, value]) => value !== null);
+      if (edges) isotone.charts.line(moved, known, `thin c${c % 6}`);
+      isotone.charts.errorBars(moved, known, `c${c % 6}`);
+      isotone.charts.marks(moved, known, `c${c % 6}`, c, 4);
+    });
+    const names = curves.map(({ name }, c) => ({ name, kind: `c${c % 6}`, shape: c }));
+    return [chart.svg, isotone.charts.legend(names)];
+
+    function across() {
+      const n = found.at.length;
+      if (edges) {
+        const [low, high] = [edges[0], edges[n]].map(scale.forth);
+        return { low, high, map: scale, label: found.column };
+      }
+      const letters = Math.max(3, Math.floor((width - 72) / n / 7));
+      const name = (k) => isotone.charts.shorten(found.at[k], letters);
+      const ticks = found.at.map((_, k) => k);
+      return { low: -0.5, high: n - 0.5, label: found.column, ticks, format: name };
+    }
+
+    function up() {
+      if (isShare) return { ...shares, label };
+      const ends = curves.flatMap(({ value, error }) => (
+        value.flatMap((v, k) => (v === null ? [] : [v - error[k], v + error[k]]))
+      ));
+      const [low, high] = isotone.charts.extent(ends);
+      const beyond = 0.05 * (high - low) || 0.5;
+      return { low: low - beyond, high: high + beyond, label };
+    }
+
+    function middle(k) {
+      return edges ? scale.back((scale.forth(edges[k]) + scale.forth(edges[k + 1])) / 2) : k;
+    }
+  }
+
+  /* Predicted against observed, for the rows that the file holds. */
+  function scatter(width, app) {
+    const { rows, sample } = app.data;
+    if (!rows.truth || !rows.number.length) return null;
+    const row = (k) => rows.columns.map((column) => column[k]);
+    const points = rows.truth.map((y, k) => [y, app.network.score(row(k))[0]]);
+    const [low, high] = isotone.charts.extent(points.flat());
+    const chart = isotone.charts.frame({
+      width,
+      height: Math.min(width, 420),
+      title: "predicted against observed",
+      x: { low, high, label: `observed ${sample.target}` },
+      y: { low, high, label: "predicted" },
+    });
+    isotone.charts.line(chart, [[low, low], [high, high]], "c5 thin");
+    isotone.charts.marks(chart, points, "c0 faint", 0, 2.6);
+    return [chart.svg, hint("Rows on the thin line are predicted perfectly.")];
+  }
+
+  /* Certified and measured flips against a shift of one feature. */
+  function shifts(width, found, at) {
+    const last = found.delta[found.delta.length - 1];
+    const chart = isotone.charts.frame({
+      width,
+      height: 270,
+      title: `flips against the shift of ${found.feature}`,
+      x: { low: 0, high: last, label: `shift δ of ${found.feature}` },
+      y: { ...shares, high: 1.08 * Math.max(...found.bound, 1e-3), label: "decisions that change" },
+    });
+    const curves = [
+      ["certified bound, ± δ", found.bound],
+      ["measured, + δ", found.up],
+      ["measured, − δ", found.down],
+    ];
+    curves.forEach(([, values], c) => {
+      isotone.charts.line(chart, found.delta.map((delta, k) => [delta, values[k]]), `c${c}`);
+    });
+    isotone.charts.rule(chart, { x: found.delta[at] });
+    return [chart.svg, isotone.charts.legend(curves.map(([name], c) => ({ name, kind: `c${c}` })))];
+  }
+
+  /* Losses by epoch. */
+  function losses(width, { training, validation, seconds }) {
+    const all = [...training, ...validation].filter(Number.isFinite);
+    const [low, high] = isotone.charts.extent(all);
+    const beyond = 0.05 * (high - low) || 0.05;
+    const chart = isotone.charts.frame({
+      width,
+      height: 260,
+      title: "loss by epoch",
+      x: { low: 1, high: Math.max(training.length, 2), label: "epoch" },
+      y: { low: low - beyond, high: high + beyond, label: "loss" },
+    });
+    const curves = [["training rows", training], ["other rows", validation]].filter(([, v]) => v.length);
+    curves.forEach(([, values], c) => {
+      isotone.charts.line(chart, values.map((loss, k) => [k + 1, loss]), `c${c}`);
+    });
+    const names = curves.map(([name], c) => ({ name, kind: `c${c}` }));
+    return [chart.svg, isotone.charts.legend(names), hint(`Training took ${format(seconds, 3)} seconds.`)];
+  }
+
+  return {
+    section, panel, hint, choice, metrics, histogram, roc, precision, calibration, against, scatter,
+    shifts, losses,
+  };
+})();

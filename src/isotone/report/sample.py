@@ -1,0 +1,172 @@
+"""Sample: the rows of a table that a report looks at, encoded as the model takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from isotone.elementary import Floats
+from isotone.encoding import Encoding, is_blank, labels
+from isotone.frozen import FrozenNetwork
+from isotone.report.outcomes import Outcomes
+from isotone.report.truth import read_truth
+from isotone.table import Table, floats, numbers, open_table, split_tree, suffix_of
+
+MAX_COLUMNS = 60  # that efficiencies are shown against
+MAX_GROUPS = 12  # values of a column of text
+
+Column = Floats | NDArray[np.str_]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """All rows of a table.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features), encoded
+    y : (n_rows,), number of the class or observed value, None without a target
+    weight : (n_rows,), how much every row counts
+    columns : by name, numbers (NaN for a gap) or texts of a few kinds
+    trained : whether the model file names a table of this name
+    """
+
+    path: str
+    X: Floats
+    y: Floats | None
+    weight: Floats
+    columns: Mapping[str, Column]
+    target: str | None
+    weights: str | None
+    trained: bool
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": _name(self.path),
+            "n": len(self),
+            "target": self.target,
+            "weights": self.weights,
+            "trained": self.trained,
+        }
+
+
+def read_sample(
+    frozen: FrozenNetwork,
+    path: str,
+    outcomes: Outcomes,
+    weights: str | None = None,
+    asked: bool = False,
+) -> Sample:
+    """Read a table: what the model takes, the target, weights, and whatever else it holds.
+
+    Parameters
+    ----------
+    asked : whether the target was asked for; one that only the model file names may be absent
+    """
+    table, encoding = open_table(path), Encoding.of(frozen)
+    target = outcomes.target if asked or outcomes.target in table.columns else None
+    if target is not None and outcomes.kind == "values" and frozen.n_outputs > 1:
+        target = _refuse_one_of_several(frozen, target) if asked else None
+    shown = _shown(table, [name for name in (target, weights) if name])
+    needed = [*encoding.columns, *(name for name in (target, weights) if name)]
+    X, rest, n_rows = [], [], 0
+    for batch in table.batches(list(dict.fromkeys([*needed, *shown]))):
+        X.append(_encode(batch, encoding, n_rows))
+        rest.append(batch)
+        n_rows += batch.num_rows
+    if n_rows == 0:
+        raise ValueError(f"{path!r} has no rows; give a table with some, or none at all")
+    cells = pa.Table.from_batches(rest).combine_chunks()
+    return Sample(
+        path=path,
+        X=np.concatenate(X),
+        y=None if target is None else read_truth(_array(cells, target), target, outcomes),
+        weight=np.ones(n_rows) if weights is None else _weight(cells, weights),
+        columns=_columns(cells, shown),
+        target=target,
+        weights=weights,
+        trained=_name(path) == _name(str(frozen.provenance.get("table", ""))),
+    )
+
+
+def _name(path: str) -> str:
+    return split_tree(path)[0].name
+
+
+def _refuse_one_of_several(frozen: FrozenNetwork, target: str) -> NoReturn:
+    raise ValueError(
+        f"`target={target}` is one column but the model predicts {frozen.n_outputs} numbers, "
+        "which one column cannot hold; leave it out"
+    )
+
+
+def _shown(table: Table, without: Sequence[str]) -> list[str]:
+    """Columns that can be read, in the order of the table."""
+    names = [n for n in table.columns if n not in without and table.columns.count(n) == 1]
+    if suffix_of(table.path) == ".root":
+        names = [name for name in names if _is_readable(table, name)]
+    return names[:MAX_COLUMNS]
+
+
+def _is_readable(table: Table, name: str) -> bool:
+    try:
+        table.schema([name])
+    except ValueError:
+        return False
+    return True
+
+
+def _encode(batch: pa.RecordBatch, encoding: Encoding, first_row: int) -> Floats:
+    if encoding.is_plain:
+        return numbers(batch, encoding.columns, first_row)
+    return encoding.encode(batch, first_row)
+
+
+def _array(cells: pa.Table, name: str) -> pa.Array:
+    column = cells.column(name)
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _weight(cells: pa.Table, name: str) -> Floats:
+    weight = floats(_array(cells, name), name)
+    bad = ~((weight >= 0) & np.isfinite(weight))
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"the weight {name!r} is {weight[row]:g} in row {row} (data rows, counted from 0); "
+            "weights must be 0 or more: correct or drop such rows"
+        )
+    if not weight.any():
+        raise ValueError(f"the weight {name!r} is 0 in all rows; some must count")
+    return weight
+
+
+def _columns(cells: pa.Table, names: Sequence[str]) -> dict[str, Column]:
+    found = {name: _column(_array(cells, name), name) for name in names}
+    return {name: column for name, column in found.items() if column is not None}
+
+
+def _column(cells: pa.Array, name: str) -> Column | None:
+    """Numbers, or texts of a few kinds; None for what is neither, such as names of rows."""
+    try:
+        if _is_text(cells.slice(0, 1000), name):
+            texts = labels(cells)
+            few = len(texts.unique()) <= MAX_GROUPS
+            return np.array([text or "(none)" for text in texts.to_pylist()]) if few else None
+        values = floats(cells, name)
+    except ValueError:
+        return None
+    return values if np.isfinite(values).any() else None
+
+
+def _is_text(head: pa.Array, name: str) -> bool:
+    """Whether the first cells say something, and none of it is a number."""
+    return not np.isfinite(floats(head, name)).any() and not is_blank(head).all()

@@ -1,0 +1,229 @@
+"""The verdict: what is guaranteed and what is not, as HTML that needs no script."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from html import escape
+
+import numpy as np
+
+from isotone.certificate import Certificate, Interval, Slope, Verdict
+from isotone.encoding import Encoding
+from isotone.frozen import FrozenNetwork
+from isotone.report.outcomes import Outcomes
+from isotone.rounding import digits_down, digits_up
+
+_WORDS = {1: "only rises", -1: "only falls", 0: "free"}
+_ARROWS = {1: "↗", -1: "↘", 0: "↕"}
+_MOST_NAMES = 8  # in a sentence
+_SCROLL = '<div class="scroll tall" tabindex="0" role="region" aria-label="Table of features">'
+
+
+def lead(certificate: Certificate, outcomes: Outcomes) -> str:
+    """One sentence about what the model does, as HTML."""
+    frozen = certificate.frozen
+    n = len(Encoding.of(frozen).columns)
+    features = f"from {n} feature{'s' if n > 1 else ''}"
+    if outcomes.kind == "classes":
+        names = [f"<b>{escape(outcomes.name(k))}</b>" for k in range(len(outcomes.classes))]
+        return f"Tells {_listed(names)} apart {features}; the largest probability decides."
+    if outcomes.kind == "values":
+        target = f"<b>{escape(outcomes.target)}</b>, " if outcomes.target else ""
+        what = "a number" if len(outcomes.outputs) == 1 else f"{len(outcomes.outputs)} numbers"
+        return f"Predicts {target}{what}, {features}."
+    assert outcomes.threshold is not None
+    chance = ""
+    if outcomes.has_probability:
+        p = frozen.to_probability(np.array([outcomes.threshold]))[0]
+        chance = f", that is a probability of {100 * p:.4g} %"
+    name = f"<b>{escape(outcomes.name(1))}</b>"
+    return (
+        f"Decides for {name} or against it {features}: for it if the score is at least "
+        f"{_power(f'{outcomes.threshold:.5g}')}{chance}."
+    )
+
+
+def to_html(certificate: Certificate, outcomes: Outcomes) -> str:
+    """The first section of the page."""
+    holds = certificate.holds
+    head = "Every declared constraint holds" if holds else "A declared constraint does NOT hold"
+    words = "".join(f"<li>{line}</li>" for line in _sentences(certificate, outcomes))
+    tables = "".join(_table(certificate, outcomes, k) for k in range(len(certificate.constants)))
+    limits = "".join(f"<li>{line}</li>" for line in _limits(certificate))
+    return (
+        f'<p class="badge {"good" if holds else "bad"}"><strong>{"✓" if holds else "✗"} {head}'
+        f"</strong></p>\n<ul>{words}</ul>\n{tables}\n"
+        f"<h3>What is not guaranteed</h3>\n<ul>{limits}</ul>\n{_identity(certificate)}"
+    )
+
+
+def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
+    for k in range(len(certificate.constants)):
+        for sign in (1, -1):
+            found = [v for v in certificate.verdicts if (v.output, v.direction) == (k, sign)]
+            yield from _direction(_subject(outcomes, k), sign, found)
+    if not certificate.verdicts:
+        yield "No direction is declared: every feature may push the score up and down."
+    guarantee = certificate.guarantee.replace("logits", "the scores of classes")
+    yield f"As computed by the machine: {guarantee}."
+    yield (
+        "No feature can move it faster than the table below allows, so a small error of a feature "
+        "makes a small change."
+        if certificate.lipschitz_holds
+        else "The declared bound on slopes is not kept; the table below shows the bounds found."
+    )
+
+
+def _direction(subject: str, sign: int, found: list[Verdict]) -> Iterator[str]:
+    """What verdicts of one direction say: those that hold, and those that do not."""
+    word, other = ("rises", "falls") if sign > 0 else ("falls", "rises")
+    kept = [v.feature for v in found if keeps(v)]
+    lost = [v.feature for v in found if not keeps(v)]
+    exact = "In exact arithmetic: " if any(v.computed is None for v in found) else ""
+    if kept:
+        yield (
+            f"{exact}{subject} never {other} when {_either(kept)} rises and everything else stays "
+            f"the same: it {word} or stays."
+        )
+    if lost:
+        yield (
+            f'<strong class="bad">Not kept:</strong> {subject} should never {other[:-1]} when '
+            f"{_either(lost)} rises, but this is not proved: it may."
+        )
+
+
+def keeps(found: Verdict) -> bool:
+    """Whether a declared direction is proved, for computed numbers at least up to rounding."""
+    return found.real and found.computed is not False
+
+
+def _subject(outcomes: Outcomes, k: int) -> str:
+    if outcomes.kind == "classes":
+        return f"The probability of <b>{escape(outcomes.name(k))}</b>"
+    if outcomes.kind == "two classes":
+        also = f", and with it the probability of <b>{escape(outcomes.name(1))}</b>,"
+        return f"The score{also if outcomes.has_probability else ''}"
+    if len(outcomes.outputs) > 1:
+        return f"The output <b>{escape(outcomes.outputs[k])}</b>"
+    target = f" of <b>{escape(outcomes.target)}</b>" if outcomes.target else ""
+    return f"The prediction{target}"
+
+
+def _either(names: list[str]) -> str:
+    bold = [f"<b>{escape(name)}</b>" for name in names]
+    return bold[0] if len(bold) == 1 else f"one of {_listed(bold)}"
+
+
+def _listed(names: list[str]) -> str:
+    """Names one after the other, not too many."""
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} others" if more > 0 else "")
+
+
+def _table(certificate: Certificate, outcomes: Outcomes, k: int) -> str:
+    verdicts = {v.feature: v for v in certificate.verdicts if v.output == k}
+    slopes = [slope for slope in certificate.slopes if slope.output == k]
+    rows = "".join(_row(slope, verdicts.get(slope.feature)) for slope in slopes)
+    what, score = {
+        "classes": ("probability", "score of this class"),
+        "two classes": ("score", "score"),
+        "values": ("prediction", "prediction"),
+    }[outcomes.kind]
+    head = (
+        f"<tr><th>feature</th><th>declared: {what}, when the feature rises</th>"
+        f"<th>change of the {score} for one more unit of the feature</th>"
+        "<th>proved for exact arithmetic</th><th>proved for computed numbers</th></tr>"
+    )
+    body = f"<thead>{head}</thead><tbody>{rows}</tbody>"
+    table = f'{_SCROLL}<table class="verdicts">{body}</table></div>'
+    if len(certificate.constants) == 1:
+        return table
+    name = outcomes.name(k) if outcomes.classes else outcomes.outputs[k]
+    opened = " open" if k == 0 else ""
+    return f"<details{opened}><summary>{escape(name)}</summary>{table}</details>"
+
+
+def _row(slope: Slope, found: Verdict | None) -> str:
+    sign = 0 if found is None else found.direction
+    computed = "–" if found is None else _computed(found)
+    real = "–" if found is None else _mark(found.real)
+    return (
+        f"<tr><th scope='row'>{escape(slope.feature)}</th>"
+        f"<td>{_ARROWS[sign]} {_WORDS[sign]}</td><td class='number'>{_within(slope.raw)}</td>"
+        f"<td>{real}</td><td>{computed}</td></tr>"
+    )
+
+
+def _mark(good: bool) -> str:
+    return "✓ yes" if good else '<strong class="bad">✗ NO</strong>'
+
+
+def _computed(found: Verdict) -> str:
+    return "up to rounding" if found.computed is None else _mark(found.computed)
+
+
+def _within(interval: Interval) -> str:
+    """A few digits, rounded outward."""
+    return f"{_power(digits_down(interval.low, 3))} to {_power(digits_up(interval.high, 3))}"
+
+
+def _power(text: str) -> str:
+    """1.2e-08 as people write it."""
+    mantissa, mark, exponent = text.replace("-", "−").partition("e")
+    sign = "−" if exponent.startswith("−") else ""
+    return mantissa + (f"·10<sup>{sign}{int(exponent.lstrip('−+'))}</sup>" if mark else "")
+
+
+def _limits(certificate: Certificate) -> Iterator[str]:
+    clip = f"{certificate.clip:g}"
+    yield "That the model is accurate, fair or useful, on these or on other rows."
+    yield (
+        "What happens when several features change at once in opposite senses: a direction is "
+        "about one feature that changes while all others stay the same."
+    )
+    if any(sign == 0 for row in certificate.frozen.monotonic_cst for sign in row):
+        yield "The direction of features marked free; only their slope is bounded."
+    yield (
+        f"Anything beyond {clip} scaled units from the center of a feature: such a value counts "
+        f"as if it were at {clip}."
+    )
+    error = max(certificate.rounding_errors)
+    if math.isfinite(error):
+        yield (
+            f"That the computed score is the exact one; it is off by at most "
+            f"{_power(digits_up(error))}, which every statement here allows for."
+        )
+
+
+def _identity(certificate: Certificate) -> str:
+    frozen = certificate.frozen
+    lines = {
+        "fingerprint": f"<code>{certificate.fingerprint}</code> (SHA-256 of every number of the "
+        "model; <code>isotone certify</code> prints it)",
+        "shape": f"{'–'.join(str(n) for n in frozen.widths)}, {frozen.n_parameters:,} parameters",
+        "arithmetic": _arithmetic(frozen),
+        "made from": escape(_origin(frozen)),
+    }
+    rows = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in lines.items() if text)
+    return f'<dl class="identity">{rows}</dl>'
+
+
+def _arithmetic(frozen: FrozenNetwork) -> str:
+    grid = (
+        "not rounded"
+        if frozen.grid is None
+        else f"rounded to multiples of 2<sup>{math.log2(frozen.grid):.0f}</sup>".replace("-", "−")
+    )
+    return f"{frozen.precision}; scaled features are cut off at ±{frozen.clip:g} and {grid}"
+
+
+def _origin(frozen: FrozenNetwork) -> str:
+    """What the model file says about its making, without what the page shows elsewhere."""
+    known = {n: v for n, v in frozen.provenance.items() if n != "encoding"}
+    texts = [
+        v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in known.values()
+    ]
+    pairs = zip(known, texts, strict=True)
+    return "; ".join(f"{name} {text}" for name, text in pairs if len(text) <= 200)

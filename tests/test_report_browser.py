@@ -1,0 +1,276 @@
+"""Reports in a real browser: the page computes what the engine does, and nothing leaves it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from browser import Opened, chromium, opened
+from isotone import FrozenNetwork, Scaling, certify, report
+from isotone.export.parity import check_rows
+from isotone.report.arithmetic import describe_network
+from networks import every_step, small
+from reports import EVIL, rows, two_classes
+from test_parity import NETWORKS
+
+N_ROWS = 10_000
+SIZES = [(360, 740), (1280, 800), (1920, 1080)]  # phone, laptop, wide
+
+SCORE = "rows => rows.map(row => isotone.app.network.score(row))"
+SCORE_BY = """([network, rows]) => {
+    const made = new isotone.Network(network);
+    return rows.map(row => made.score(row));
+}"""
+PROBABILITY = "rows => rows.map(row => isotone.app.network.probability(row))"
+# texts of one chart whose boxes meet
+OVERLAPS = """() => [...document.querySelectorAll("svg.chart")].flatMap(chart => {
+    const texts = [...chart.querySelectorAll("text")].filter(text => text.getClientRects().length);
+    const boxes = texts.map(text => text.getBoundingClientRect());
+    const found = [];
+    boxes.forEach((a, i) => boxes.slice(0, i).forEach((b, j) => {
+        const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const tall = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        if (wide > 1 && tall > 3) found.push([texts[i].textContent, texts[j].textContent]);
+    }));
+    return found;
+})"""
+SNAP = 1e-5  # slopes are of exact scores; those of the page are of rows snapped to 2⁻²⁰
+# how far a curve leaves its envelope, at the worst
+ESCAPE = """() => {
+    const { app } = isotone;
+    return Math.max(...isotone.responses(app, app.curved, 50).flatMap(({ control, samples }) => {
+        const i = control.feature;
+        const here = app.network.scale(i, app.row[i]);
+        return samples.map(({ value, scores }) => {
+            const step = app.network.scale(i, value) - here;
+            const parts = [app.network, app.judge, app.scores, app.view, i, step];
+            const [low, high] = isotone.envelope(...parts);
+            return Math.max(low - app.show(scores), app.show(scores) - high);
+        });
+    }));
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as running:
+        yield running
+
+
+def scores(found: Any, X: np.ndarray) -> np.ndarray:
+    return np.array(found, dtype=float).reshape(len(X), -1)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rows().to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path / "people.csv"
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_page_scores_as_the_engine_does(name: str, browser: Any, tmp_path: Path) -> None:
+    """Bit for bit in float64; in float32 both are within E of the exact score."""
+    frozen = NETWORKS[name]
+    report.write(frozen, tmp_path / "report.html")
+    n_rows = N_ROWS if name == "paper" else N_ROWS // 5
+    X = check_rows(frozen, n_rows, seed=2)[:n_rows]  # the edges come first
+    expected = frozen.score(X).astype(float).reshape(len(X), -1)
+    with opened(browser, tmp_path / "report.html") as page:
+        found = scores(page.run(SCORE, X.tolist()), X)
+        if frozen.precision == "float64":
+            assert np.array_equal(found, expected)
+        else:
+            error = np.array(certify(frozen).rounding_errors)
+            assert np.all(np.abs(found - expected) <= 2 * error)
+        page.assert_clean()
+
+
+def test_every_kind_of_step_and_probability_has_the_bits_of_the_engine(
+    browser: Any, tmp_path: Path
+) -> None:
+    activations = "relu", "leaky_relu", "abs", "hardtanh", "sigmoid", "softplus"
+    report.write(every_step(3, outputs="logits"), tmp_path / "report.html")
+    with opened(browser, tmp_path / "report.html") as page:
+        for name in activations:
+            frozen = every_step(1, name, seed=3, grid=None)
+            X = check_rows(frozen, 200)
+            described = describe_network(certify(frozen))
+            found = scores(page.run(SCORE_BY, [described, X.tolist()]), X)
+            assert np.array_equal(found[:, 0], frozen.score(X)), name
+        z = np.random.default_rng(0).normal(scale=100.0, size=(1000, 3))
+        z[:2] = [[800.0, -800.0, 0.0], [0.0, 0.0, 0.0]]
+        expected = every_step(3, outputs="logits").to_probability(z)
+        assert np.array_equal(page.run(PROBABILITY, z.tolist()), expected)
+        two = np.array(page.run(PROBABILITY, z[:, :1].tolist()))[:, 1]
+        assert np.array_equal(two, two_classes().to_probability(z[:, 0]))
+
+
+def test_sliders_and_boxes_move_the_row_and_the_certificate_follows(
+    browser: Any, tmp_path: Path
+) -> None:
+    X = np.random.default_rng(0).exponential(size=(50, 3)) * [1.0, 100.0, 0.01]
+    scaling = Scaling.fit(X, ["standard", "log", "robust"])
+    frozen = replace(small((1, -1, 0), scaling=scaling, features=["up", "down", "free"]))
+    report.write(frozen, tmp_path / "report.html", threshold=0.25)
+    certificate = certify(frozen)
+    with opened(browser, tmp_path / "report.html") as page:
+        for k, key in enumerate(["End", "ArrowRight", "Home"]):
+            before = page.run("() => isotone.app.row")
+            page.page.focus(f"#slider-{k}")
+            page.page.keyboard.press(key)
+            page.settle()
+            row = page.run("() => isotone.app.row")
+            assert [i for i in range(3) if row[i] != before[i]] == [k]
+            check_row(page, frozen, certificate, row)
+        page.page.fill("#value-2", "123.456")
+        page.settle()
+        row = page.run("() => isotone.app.row")
+        assert row[2] == 123.456
+        assert page.page.text_content(".outside >> nth=2") == "outside"
+        check_row(page, frozen, certificate, row)
+        page.page.fill("#value-2", "")  # no number: nothing happens
+        assert page.run("() => isotone.app.row") == row
+        page.assert_clean()
+
+
+def check_row(page: Opened, frozen: FrozenNetwork, certificate: Any, row: list[float]) -> None:
+    """Score, radius and flips of the page are those of the library."""
+    score = frozen.score([row])[0]
+    assert page.run("() => isotone.app.scores") == [score]
+    shown = (page.page.text_content(".big") or "").replace("−", "-").replace(",", "")
+    assert float(shown) == pytest.approx(score, rel=1e-4)
+    radius = certificate.certified_radius([row], threshold=0.25)
+    assert page.run("() => isotone.app.radius.scaled") == pytest.approx(radius.scaled[0])
+    for side in ("down", "up"):
+        found = page.run(f"() => isotone.app.radius.{side}")
+        assert found == pytest.approx(getattr(radius, side)[0].tolist())
+    assert page.run(ESCAPE) <= SNAP
+    for i, flips in enumerate(page.run(FLIPS)):
+        for value in filter(None, flips.values()):
+            moved = [*row[:i], value, *row[i + 1 :]]
+            assert (frozen.score([moved])[0] >= 0.25) != (score >= 0.25)
+            assert abs(value - row[i]) > (radius.up if value > row[i] else radius.down)[0, i]
+
+
+FLIPS = """() => isotone.responses(isotone.app, isotone.app.curved, 96).map(
+    ({ control, samples }) => isotone.nearestFlips(isotone.app, control, samples))"""
+
+
+def test_a_table_brings_rows_panels_and_choices(browser: Any, tmp_path: Path, table: Path) -> None:
+    frozen, frame = two_classes(), rows()
+    report.write(frozen, tmp_path / "report.html", table, target="paid", max_rows=100)
+    with opened(browser, tmp_path / "report.html") as page:
+        held = page.run("() => isotone.app.data.rows.number")
+        page.page.fill("#row", "7")
+        page.page.keyboard.press("Enter")
+        page.settle()
+        expected = frame[["income", "debt", "age"]].iloc[held[6]].tolist()
+        assert page.run("() => isotone.app.row") == expected
+        assert f"row {held[6]} of people.csv" in page.page.inner_text(".presets")
+        page.page.select_option("#preset", label="median of the table")
+        page.page.click("text=Go there")
+        page.settle()
+        assert page.run("() => isotone.app.row") == page.run("() => isotone.app.data.start")
+        page.page.select_option("#view", label="score")
+        page.page.select_option("#map-x", label="age")
+        page.page.select_option("#map-y", label="income")
+        page.page.select_option("#against", label="city")
+        page.page.select_option("#shift-feature", label="debt")
+        page.page.focus("#shift")
+        page.page.keyboard.press("End")
+        page.settle()
+        assert page.page.inner_text(".what") == "score"
+        assert "score against age and income" in page.run(
+            "() => [...document.querySelectorAll('svg')].map(s => s.getAttribute('aria-label'))"
+        )
+        assert "If debt is off by up to" in page.page.inner_text("#robustness")
+        assert "100 of the 400 rows of people.csv" in page.page.inner_text("footer")
+        page.assert_clean()
+
+
+def test_a_click_into_a_picture_moves_the_row(browser: Any, tmp_path: Path) -> None:
+    report.write(two_classes(), tmp_path / "report.html")
+    with opened(browser, tmp_path / "report.html") as page:
+        before = page.run("() => isotone.app.row")
+        page.page.locator("#curves svg").nth(1).click(position={"x": 100, "y": 60})
+        page.settle()
+        after = page.run("() => isotone.app.row")
+        assert [a != b for a, b in zip(after, before, strict=True)] == [False, True, False]
+        page.page.locator("#heat svg.chart").click(position={"x": 200, "y": 100})
+        page.settle()
+        assert (
+            sum(a != b for a, b in zip(page.run("() => isotone.app.row"), after, strict=True)) == 2
+        )
+        page.assert_clean()
+
+
+def encoded() -> FrozenNetwork:
+    """A model of a table with a column of categories and a column with gaps."""
+    names = ("age", f"city={EVIL}", "city=Rome", "missing(age)")
+    encoding = {"columns": ["age", "city"], "categories": {"city": [EVIL, "Rome"]}}
+    provenance = {"encoding": encoding | {"fills": {"age": 40.0}}, "target": EVIL}
+    frozen = small((1, 0, 0, 0), features=list(names))
+    return replace(frozen, outputs="logits", classes=(EVIL, "b"), provenance=provenance)
+
+
+def test_categories_and_gaps_have_controls_and_names_stay_text(
+    browser: Any, tmp_path: Path
+) -> None:
+    frozen = encoded()
+    frame = pd.DataFrame({"age": [20.0, None, 60.0], "city": ["Rome", EVIL, "Rome"], EVIL: "b"})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    report.write(frozen, tmp_path / "report.html", tmp_path / "t.csv", title=EVIL)
+    with opened(browser, tmp_path / "report.html") as page:
+        for text in (EVIL, "Rome"):
+            page.page.select_option("#value-1", label=text)
+            page.settle()
+            row = page.run("() => isotone.app.row")
+            assert row[1:3] == [float(text == EVIL), float(text == "Rome")]
+            assert page.run("() => isotone.app.scores") == [frozen.score([row])[0]]
+        page.page.check("#missing-0")
+        page.settle()
+        assert page.run("() => isotone.app.row") == [40.0, 0.0, 1.0, 1.0]
+        assert page.page.is_disabled("#slider-0")
+        page.page.uncheck("#missing-0")
+        assert not page.page.is_disabled("#value-0")
+        assert page.page.inner_text("h1") == EVIL
+        assert page.run("() => typeof hacked") == "undefined"
+        assert page.run("() => document.querySelectorAll('img[onerror]').length") == 0
+        page.assert_clean()
+
+
+BACKGROUND = "() => getComputedStyle(document.body).backgroundColor"
+
+
+@pytest.mark.parametrize("kind", ["two classes", "classes", "values", "several values"])
+def test_it_fits_every_screen_and_no_texts_overlap(
+    kind: str, browser: Any, tmp_path: Path, table: Path
+) -> None:
+    names = ["income", "debt", "age"]
+    frozen = {
+        "two classes": two_classes(),
+        "classes": replace(every_step(3, outputs="logits"), features=tuple(names)),
+        "values": small(features=names),
+        "several values": replace(every_step(2), features=tuple(names)),
+    }[kind]
+    target = {"two classes": "paid", "values": "weight"}.get(kind)
+    losses = {"training": [[1.0], [0.5]], "validation": [[1.0], [0.7]]}
+    history = losses | {"best_epoch": [1], "seconds": 1.0}
+    report.write(frozen, tmp_path / "report.html", table, target=target, history=history)
+    with opened(browser, tmp_path / "report.html", color_scheme="dark") as page:
+        for width, height in SIZES:
+            page.page.set_viewport_size({"width": width, "height": height})
+            page.settle()
+            assert page.run("() => document.documentElement.scrollWidth") <= width
+            assert page.run(OVERLAPS) == []
+        assert page.run(ESCAPE) <= SNAP
+        assert page.run(BACKGROUND) == "rgb(20, 24, 29)"
+        page.page.emulate_media(media="print")
+        assert page.run(BACKGROUND) == "rgb(255, 255, 255)"
+        page.assert_clean()
