@@ -27,6 +27,7 @@ TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
     *("freezing", "losses", "rows", "checkpoint", "training", "learners", "ensemble"),
     *("streaming", "sweep", "couplings", "critics", "transport"),
+    *("shapes", "shapefits"),
     *("examples", "columns", "targets", "settings", "committee", "fitting"),
     *("certified", "estimators"),
 ]

@@ -13,14 +13,18 @@ torch function of both, so that clouds can be moved, and shapes fitted.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 
+from isotone.clouds import Cloud
 from isotone.learners import StackLearner
 from isotone.losses import KantorovichRubinstein
 from isotone.network import LipschitzNetwork, MetricOrder
+from isotone.scaling import Scaling
 from isotone.training import Recipe, Tensors
 
 WIDTHS = (64, 64)
@@ -120,3 +124,39 @@ def uniform(n: int) -> Tensor:
 def cosine(rate: float, step: int, n_steps: int, final: float = 0.01) -> float:
     """A learning rate that falls to `final` times its start along a cosine."""
     return rate * (final + (1.0 - final) * 0.5 * (1.0 + math.cos(math.pi * step / n_steps)))
+
+
+def draws(cloud: Cloud, scaling: Scaling, size: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Batches of one cloud: all of it, or `size` points, drawn as often as their weights say.
+
+    One point is drawn from every `size`-th part of the mass, which scatters less than free draws
+    and is as fair: a point comes up in proportion to its weight.
+    """
+    shares = cloud.shares()
+    if len(cloud) <= size:
+        whole = _float32(scaling.transform(cloud.points)), _float32(shares)
+        while True:
+            yield whole
+    edges, rng = np.cumsum(shares), np.random.default_rng(seed)
+    equal = torch.full((size,), 1.0 / size)
+    while True:
+        mass = (np.arange(size) + rng.random(size)) / size * edges[-1]
+        rows = np.minimum(np.searchsorted(edges, mass, side="right"), len(cloud) - 1)
+        yield _float32(scaling.transform(cloud.points[rows])), equal
+
+
+def _float32(values: ArrayLike) -> Tensor:
+    return torch.as_tensor(np.asarray(values, dtype=np.float32))
+
+
+def seed_of(random_state: int | None) -> int:
+    """A whole number to start from; None draws one."""
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
+        raise TypeError(
+            f"`random_state={random_state!r}` must be a whole number, or None to draw one"
+        )
+    if not 0 <= random_state < 2**63:
+        raise ValueError(f"`random_state={random_state}` must be at least 0 and below 2**63")
+    return int(random_state)

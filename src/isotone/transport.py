@@ -22,7 +22,7 @@ from torch import Tensor
 
 from isotone import couplings
 from isotone.clouds import Cloud, check_pair, common_scaling, reach
-from isotone.critics import GROUP_SIZE, WIDTHS, Critics, cosine
+from isotone.critics import GROUP_SIZE, WIDTHS, Critics, cosine, draws, seed_of
 from isotone.duality import dual_value
 from isotone.freezing import freeze
 from isotone.frozen import FrozenNetwork
@@ -141,7 +141,7 @@ def wasserstein(
     clouds = Cloud.of(P, weights_p, "P"), Cloud.of(Q, weights_q, "Q")
     check_pair(*clouds)
     schedule = schedule or Schedule()
-    seed = _seed(random_state)
+    seed = seed_of(random_state)
     training, held_out = _divide(clouds, schedule, seed)
     scaling = common_scaling(*clouds)
     critics = Critics(
@@ -216,37 +216,12 @@ def _batches(
     clouds: Pair, scaling: Scaling, schedule: Schedule, seed: int, n_batches: int
 ) -> Iterator[_Batch]:
     """Scaled points with weights: whole clouds, or so many draws from them."""
-    draws = [
-        _draws(cloud, scaling, schedule.batch_size, seed + k) for k, cloud in enumerate(clouds)
+    streams = [
+        draws(cloud, scaling, schedule.batch_size, seed + k) for k, cloud in enumerate(clouds)
     ]
     for _ in range(n_batches):
-        (P, p), (Q, q) = (next(draw) for draw in draws)
+        (P, p), (Q, q) = (next(stream) for stream in streams)
         yield _Batch(P, p, Q, q)
-
-
-def _draws(
-    cloud: Cloud, scaling: Scaling, size: int, seed: int
-) -> Iterator[tuple[Tensor, Tensor]]:
-    """Batches of one cloud: all of it, or `size` points, drawn as often as their weights say.
-
-    One point is drawn from every `size`-th part of the mass, which scatters less than free draws
-    and is as fair: a point comes up in proportion to its weight.
-    """
-    shares = cloud.shares()
-    if len(cloud) <= size:
-        whole = _float32(scaling.transform(cloud.points)), _float32(shares)
-        while True:
-            yield whole
-    edges, rng = np.cumsum(shares), np.random.default_rng(seed)
-    equal = torch.full((size,), 1.0 / size)
-    while True:
-        mass = (np.arange(size) + rng.random(size)) / size * edges[-1]
-        rows = np.minimum(np.searchsorted(edges, mass, side="right"), len(cloud) - 1)
-        yield _float32(scaling.transform(cloud.points[rows])), equal
-
-
-def _float32(values: ArrayLike) -> Tensor:
-    return torch.as_tensor(np.asarray(values, dtype=np.float32))
 
 
 def _divide(clouds: Pair, schedule: Schedule, seed: int) -> tuple[Pair, Pair | None]:
@@ -259,18 +234,6 @@ def _divide(clouds: Pair, schedule: Schedule, seed: int) -> tuple[Pair, Pair | N
     (kept_p, held_p), (kept_q, held_q) = masks
     P, Q = clouds
     return (P[kept_p], Q[kept_q]), (P[held_p], Q[held_q])
-
-
-def _seed(random_state: int | None) -> int:
-    if random_state is None:
-        return int(np.random.default_rng().integers(2**31))
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer):
-        raise TypeError(
-            f"`random_state={random_state!r}` must be a whole number, or None to draw one"
-        )
-    if not 0 <= random_state < 2**63:
-        raise ValueError(f"`random_state={random_state}` must be at least 0 and below 2**63")
-    return int(random_state)
 
 
 def _bar(shown: bool) -> Progress:
