@@ -106,16 +106,18 @@ def fit_shape(
     cloud, turns, seed = Cloud.of(Q, weights, "Q"), turns or Turns(), seed_of(random_state)
     scaling = common_scaling(cloud, cloud)
     thetas, unit = _beginning(shape, cloud, scaling, start, units, n_starts, seed)
-    fit = _Fit(shape, cloud, scaling, thetas, unit, metric, turns, seed)
-    fit.ascend(turns.warm_up)
+    fit = _Fit(shape, cloud, scaling, thetas, unit, metric, seed)
+    fit.ascend(turns.warm_up, turns.critic_rate)
     film = []
     every = max(1, turns.steps // _FRAMES)
     for step in track(range(turns.steps), "fit", disable=not progress, transient=True):
         if step % every == 0:
             film.append(fit.theta())
-        fit.ascend(turns.critic_steps)
+        fit.ascend(turns.critic_steps, cosine(turns.critic_rate, step, turns.steps, 0.1))
         fit.descend(cosine(turns.learning_rate, step, turns.steps))
-    values = fit.ascend(turns.warm_up)
+        fit.remember(turns.steps // 4)
+    fit.settle()
+    values = fit.ascend(turns.warm_up, 0.3 * turns.critic_rate)
     best = int(np.argmin(values))
     film.append(fit.theta())
     return ShapeFit(film[-1][best], float(values[best]), values, film[-1], np.array(film)[:, best])
@@ -132,15 +134,15 @@ class _Fit:
         thetas: Floats,
         unit: Floats,
         metric: MetricOrder,
-        turns: Turns,
         seed: int,
     ) -> None:
-        self.shape, self.turns = shape, turns
+        self.shape = shape
         self.unit = torch.as_tensor(unit)
         self.center = torch.as_tensor(scaling.center.copy())
         self.factor = float(scaling.factor[0])
         self.parameters = (torch.as_tensor(thetas) / self.unit).requires_grad_()
         self.optimizer = torch.optim.Adam([self.parameters], betas=(0.5, 0.9))
+        self.average = self.parameters.detach().clone()
         self.critics = Critics(
             cloud.n_features, len(thetas), metric=metric, widths=(32, 32), group_size=8, seed=seed
         )
@@ -155,12 +157,12 @@ class _Fit:
         points, weights = self.shape(self.parameters * self.unit)
         return ((points - self.center) * self.factor).float(), weights.float()
 
-    def ascend(self, n_steps: int) -> Floats:
+    def ascend(self, n_steps: int, rate: float) -> Floats:
         """Train the critics; mean values of the last half of the steps, in raw units."""
         with torch.no_grad():
             points, weights = self.points()
         values = [
-            self.critics.ascend(points, weights, *next(self.batches), rate=self.turns.critic_rate)
+            self.critics.ascend(points, weights, *next(self.batches), rate=rate)
             for _ in range(n_steps)
         ]
         late = torch.stack(values[n_steps // 2 :]).mean(dim=0)
@@ -172,6 +174,16 @@ class _Fit:
         (self.parameters.grad,) = torch.autograd.grad(values.sum(), self.parameters)
         self.optimizer.param_groups[0]["lr"] = rate
         self.optimizer.step()
+
+    @torch.no_grad()
+    def remember(self, memory: int) -> None:
+        """Follow the parameters with a running mean over about so many steps."""
+        self.average.lerp_(self.parameters, min(1.0, 3.0 / memory))
+
+    @torch.no_grad()
+    def settle(self) -> None:
+        """Put the mean in the place of the last parameters, which tremble."""
+        self.parameters.copy_(self.average)
 
     @torch.no_grad()
     def _check(self, cloud: Cloud) -> None:

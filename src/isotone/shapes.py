@@ -21,6 +21,7 @@ from torch import Tensor
 from isotone.clouds import Cloud
 from isotone.elementary import Floats
 
+N_STRETCHES = 12
 _GRID = 8  # points of the background along each axis
 
 
@@ -28,19 +29,26 @@ _GRID = 8  # points of the background along each axis
 class Outlines(ABC):
     """One or several closed curves of one kind.
 
-    Parameters are, for every outline, those of its kind, then the logarithms of the shares of all
-    outlines (if there are several) and of the background (if there is one).
+    Parameters are, for every outline, those of its kind; then, for a free density, the logarithms
+    of the densities of its parts; then those of the shares of all outlines and of the background,
+    unless there is only one share.
 
     Parameters
     ----------
     n : how many outlines
-    n_points : on each
+    n_points : on each, a multiple of 12
     background : None, or the box (low, high) of the plane in which a part of the mass is even
+    blur : the noise of the cloud, if it is known: points scatter by so much around the outline, or
+        else corners and tight bends come out too small
+    density : "even" along the outline, or "free": each twelfth of it has a share of its own. A
+        cloud of n points is never even: parts of its outline hold some √n points too many, and a
+        shape of even density moves to make up for that
     """
 
     n: int = 1
     n_points: int = 48
     background: tuple[tuple[float, float], tuple[float, float]] | None = None
+    blur: float = 0.0
     density: Literal["even", "free"] = "even"
 
     @property
@@ -63,16 +71,17 @@ class Outlines(ABC):
 
     @property
     def n_logs(self) -> int:
-        return self.n * self.n_points if self.density == "free" else 0
+        return self.n * N_STRETCHES if self.density == "free" else 0
 
     def __call__(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         s = len(theta)
         each = theta[:, : self.n * self.n_each].reshape(s, self.n, self.n_each)
         points, lengths = self.outline(each)
-        if self.density == "free":
+        points = points + self.blur * _normals(points.shape[-2]).to(points)
+        if self.n_logs:
             first = self.n * self.n_each
             logs = theta[:, first : first + self.n_logs].reshape(s, self.n, -1)
-            lengths = lengths * (logs - logs.mean(dim=-1, keepdim=True)).exp()
+            lengths = lengths * logs.repeat_interleave(lengths.shape[-1] // N_STRETCHES, -1).exp()
         weights = lengths / lengths.sum(dim=-1, keepdim=True)
         if not self.n_shares:
             return points.reshape(s, -1, 2), weights.reshape(s, -1)
@@ -152,7 +161,7 @@ class Ellipses(Outlines):
 
 @dataclass(frozen=True)
 class Triangles(Outlines):
-    """Each has three corners: (x₁, y₁, x₂, y₂, x₃, y₃); `n_points` is a multiple of 3."""
+    """Each has three corners: (x₁, y₁, x₂, y₂, x₃, y₃); the first edge first."""
 
     @property
     def n_each(self) -> int:
@@ -177,6 +186,12 @@ class Triangles(Outlines):
 def _directions(n: int) -> Tensor:
     angles = 2 * torch.pi * (torch.arange(n) + 0.5) / n
     return torch.stack([angles.cos(), angles.sin()], dim=1)
+
+
+def _normals(n: int) -> Tensor:
+    """Fixed standard normal offsets that cancel in neighbors, (n, 2)."""
+    half = torch.randn((n + 1) // 2, 2, generator=torch.Generator().manual_seed(0))
+    return torch.stack([half, -half], dim=1).reshape(-1, 2)[:n]
 
 
 def _grid(low: tuple[float, float], high: tuple[float, float]) -> Tensor:
