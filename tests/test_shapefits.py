@@ -116,12 +116,29 @@ def test_draws_follow_the_weights() -> None:
             "weights that do not sum to one",
         ),
         (Circles(), {"start": [0.0, 0.0]}, "give finite parameters"),
+        (Circles(), {"n_starts": 0}, "for at least one start"),
     ],
 )
 def test_fits_that_cannot_be_made_are_refused(shape: Any, options: Any, message: str) -> None:
     arguments = {"Q": ring([0.0, 0.0], 1.0, 5)} | options
     with pytest.raises(ValueError, match=message):
         fit_shape(shape, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Circles(n=0), "`n=0` must be at least 1"),
+        (lambda: Circles(n_points=50), "`n_points=50` a multiple of 12"),
+        (lambda: Triangles(density="odd"), "`density='odd'` must be 'even' or 'free'"),  # type: ignore[arg-type]
+        (lambda: Ellipses(blur=-1.0), "`blur=-1.0` finite and at least 0"),
+        (lambda: Turns(steps=0), "`steps=0` must be at least 1"),
+        (lambda: Turns(critic_rate=0.0), "`critic_rate=0.0` must be positive"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
 
 
 def test_members_learn_from_their_own_points() -> None:

@@ -49,6 +49,14 @@ class Turns:
     learning_rate: float = 0.03
     critic_rate: float = 0.01
 
+    def __post_init__(self) -> None:
+        for name in ("steps", "critic_steps", "warm_up"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"`{name}={getattr(self, name)}` must be at least 1")
+        for name in ("learning_rate", "critic_rate"):
+            if not 0 < getattr(self, name) < 10:
+                raise ValueError(f"`{name}={getattr(self, name)}` must be positive, as 0.01 is")
+
 
 @dataclass(frozen=True, eq=False)
 class ShapeFit:
@@ -115,7 +123,7 @@ def fit_shape(
             film.append(fit.theta())
         fit.ascend(turns.critic_steps, cosine(turns.critic_rate, step, turns.steps, 0.1))
         fit.descend(cosine(turns.learning_rate, step, turns.steps))
-        fit.remember(turns.steps // 4)
+        fit.remember(max(turns.steps // 4, 3))
     fit.settle()
     values = fit.ascend(turns.warm_up, 0.3 * turns.critic_rate)
     best = int(np.argmin(values))
@@ -221,22 +229,21 @@ def _beginning(
                 f"outlines lie in the plane but `Q` has {cloud.n_features} columns; give two, or "
                 "a shape of your own"
             )
-        thetas = shape.start(cloud, n_starts, np.random.default_rng(seed))
-        unit = shape.units(1.0 / float(scaling.factor[0]))
+        units = shape.units(1.0 / float(scaling.factor[0])) if units is None else units
         if start is None:
-            return thetas, unit
+            start = shape.start(cloud, n_starts, np.random.default_rng(seed))
     elif start is None:
         raise ValueError(
             "`start` is missing; a shape of your own needs it: give parameters (k,), or several "
             "starts (n_starts, k)"
         )
     thetas = np.atleast_2d(np.asarray(start, dtype=np.float64))
-    if not isinstance(shape, Outlines):
-        unit = np.ones(thetas.shape[1]) if units is None else np.asarray(units, dtype=np.float64)
-    if thetas.ndim != 2 or unit.shape != (thetas.shape[1],) or not np.all(np.isfinite(thetas)):
+    unit = np.asarray(np.ones(thetas.shape[1]) if units is None else units, dtype=np.float64)
+    right = thetas.ndim == 2 and len(thetas) > 0 and unit.shape == (thetas.shape[1],)
+    if not right or not np.all(np.isfinite(thetas)) or not np.all((unit > 0) & (unit < np.inf)):
         raise ValueError(
             f"`start` has shape {thetas.shape} and `units` {unit.shape}; give finite parameters "
-            "(n_starts, k) and one positive unit for each of k"
+            "for at least one start, (n_starts, k), and one positive unit for each of k"
         )
     return thetas, unit
 

@@ -51,6 +51,18 @@ class Outlines(ABC):
     blur: float = 0.0
     density: Literal["even", "free"] = "even"
 
+    def __post_init__(self) -> None:
+        if self.n < 1 or self.n_points < 1 or self.n_points % N_STRETCHES:
+            raise ValueError(
+                f"`n={self.n}` must be at least 1 and `n_points={self.n_points}` a multiple of "
+                f"{N_STRETCHES}, as 48 is"
+            )
+        if self.density not in ("even", "free") or not 0 <= self.blur < math.inf:
+            raise ValueError(
+                f"`density={self.density!r}` must be 'even' or 'free', and `blur={self.blur}` "
+                "finite and at least 0"
+            )
+
     @property
     @abstractmethod
     def n_each(self) -> int:

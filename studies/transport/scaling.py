@@ -79,7 +79,9 @@ def critic(P: Floats, Q: Floats, steps: int) -> float:
 def sinkhorn(P: Floats, Q: Floats) -> float:
     """POT, with the cost of the plan that it finds."""
     cost = cdist(P, Q)
-    plan = ot.sinkhorn([], [], cost, EPSILON, method="sinkhorn_stabilized", stopThr=1e-4)
+    plan = ot.sinkhorn(
+        [], [], cost, EPSILON, method="sinkhorn_stabilized", stopThr=1e-4, warn=False
+    )
     return float((plan * cost).sum())
 
 
