@@ -3,7 +3,7 @@
 Question: how close do a critic's certified lower bound and a plan's cost come to the distance?
 Data: pairs of clouds, 200 to 2000 points in 2 to 10 dimensions; POT's `emd2` is the truth.
 Claim: within 2 % for 1000 points in the plane, in less than a minute; never above the truth.
-Run time: three minutes.
+Run time: two and a half minutes of one core.
 """
 
 from __future__ import annotations
@@ -89,9 +89,14 @@ def show_grid(axis: Axes, trials: list[Trial]) -> None:
         row = [trial for trial in trials if trial.d == d]
         n, below = [trial.n for trial in row], [100 * trial.below for trial in row]
         axis.plot(n, below, "o-", color=color, label=f"{d} dimensions")
-    axis.set(xscale="log", ylim=(0, None), xlabel="points in each cloud")
+    sizes = sorted({trial.n for trial in trials})
+    axis.set(
+        xscale="log", ylim=(0, 150 * max(t.below for t in trials)), xlabel="points in each cloud"
+    )
+    axis.set_xticks(sizes, [str(n) for n in sizes])
+    axis.minorticks_off()
     axis.set(title="clusters", ylabel="lower bound below exact, %")
-    axis.legend()
+    axis.legend(loc="upper right", ncols=2)
 
 
 def table(trials: list[Trial]) -> str:
