@@ -21,13 +21,14 @@ NUMPY_HALF = [
     *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps"),
     *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "export"),
     *("rootfile", "table", "missing", "encoding", "scoring"),
-    *("working_point", "efficiency", "candidates", "dataset", "fused"),
+    *("working_point", "efficiency", "candidates", "dataset", "fused", "clouds", "duality"),
     "report",
 ]
 TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
     *("freezing", "losses", "rows", "checkpoint", "training", "learners", "ensemble"),
-    *("streaming", "sweep"),
+    *("streaming", "sweep", "couplings", "critics", "transport"),
+    *("shapes", "shapefits"),
     *("examples", "columns", "targets", "settings", "committee", "fitting"),
     *("certified", "estimators"),
 ]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from isotone.network import LipschitzNetwork, MonotonicNetwork
     from isotone.scaling import Log, Scaling
     from isotone.training import Recipe, train
+    from isotone.transport import wasserstein
 
 __version__ = "0.1.0"
 
@@ -53,6 +54,7 @@ _HOME = {
     "Ensemble": "ensemble",
     "MonotonicClassifier": "estimators",
     "MonotonicRegressor": "estimators",
+    "wasserstein": "transport",
 }
 
 __all__ = [  # noqa: RUF022 (in the order of the table)
@@ -78,6 +80,7 @@ __all__ = [  # noqa: RUF022 (in the order of the table)
     "Ensemble",
     "MonotonicClassifier",
     "MonotonicRegressor",
+    "wasserstein",
 ]
 
 

@@ -21,10 +21,11 @@ from isotone.cli.show import show
 from isotone.cli.sweep import sweep
 from isotone.cli.terminal import errors, printable
 from isotone.cli.train import train
+from isotone.cli.transport import transport
 from isotone.cli.trigger import trigger
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
-for command in (train, certify, score, show, report, export, trigger, sweep):
+for command in (train, certify, score, show, report, export, trigger, sweep, transport):
     app.command()(command)
 
 

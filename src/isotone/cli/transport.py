@@ -1,0 +1,136 @@
+"""`isotone transport`: how far two tables of points are apart, with bounds that hold."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from isotone.atomic import replacing
+from isotone.cli import terminal
+from isotone.cli.columns import listed
+from isotone.cli.terminal import errors, output, printable
+from isotone.elementary import Floats
+from isotone.rounding import digits_down, digits_up
+from isotone.table import Table, open_table, read_numbers
+
+if TYPE_CHECKING:
+    from isotone.transport import Distance
+
+_METRICS = {"1": 1.0, "2": 2.0, "inf": math.inf}
+
+
+def transport(
+    p: Annotated[str, typer.Argument(metavar="P", help="Points: CSV, Parquet or ROOT.")],
+    q: Annotated[str, typer.Argument(metavar="Q", help="Points: CSV, Parquet or ROOT.")],
+    columns: Annotated[
+        str | None, typer.Option(help="Coordinates a,b,...; default: all but the weights.")
+    ] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of weights, in both.")] = None,
+    metric: Annotated[str, typer.Option(help="Norm of the ground space: 1, 2 or inf.")] = "2",
+    upper: Annotated[
+        bool, typer.Option("--upper", help="Look for a plan, which gives an upper bound.")
+    ] = False,
+    validation: Annotated[
+        float, typer.Option(help="Share of the points to stop early by; 0: none.")
+    ] = 0.0,
+    steps: Annotated[int, typer.Option(help="Of training, at most.")] = 3000,
+    batch_size: Annotated[int, typer.Option(help="Points of each table in a step.")] = 2048,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Directory for critic.isotone and distance.json.")
+    ] = None,
+) -> None:
+    """Wasserstein distance of two tables of points, with a certified lower bound.
+
+    The coordinates enter as they are: bring columns of different units to one scale first.
+    """
+    from isotone.transport import Schedule, wasserstein
+
+    if metric not in _METRICS:
+        raise ValueError(f"`--metric {metric}` must be 1, 2 or inf")
+    _check_out(out)
+    tables = open_table(p), open_table(q)
+    names = _coordinates(tables, columns, weights)
+    (P, weights_p), (Q, weights_q) = (_read(table, names, weights) for table in tables)
+    found = wasserstein(
+        P,
+        Q,
+        weights_p,
+        weights_q,
+        metric=_METRICS[metric],
+        random_state=seed,
+        schedule=Schedule(steps=steps, batch_size=batch_size, validation=validation),
+        upper_bound=upper,
+        features=names,
+        progress=errors.is_terminal,
+    )
+    _print(found, (len(P), len(Q)), names, metric)
+    if out is not None:
+        _write(found, out)
+
+
+def _coordinates(
+    tables: tuple[Table, Table], columns: str | None, weights: str | None
+) -> list[str]:
+    """Names of the coordinates, which both tables have."""
+    if columns is not None:
+        chosen = list(listed(columns))
+        if not chosen:
+            raise ValueError("`--columns` names no column; give at least one, as in x,y")
+        if weights in chosen:
+            raise ValueError(f"`--weights {weights}` is one of `--columns`; it cannot be both")
+        return chosen
+    names, others = ([c for c in table.columns if c != weights] for table in tables)
+    if set(names) != set(others):
+        odd = sorted(set(names) ^ set(others))
+        raise ValueError(
+            f"{tables[0].path!r} and {tables[1].path!r} differ in the column {odd[0]!r}; both "
+            "must have the same coordinates: name them with `--columns a,b`"
+        )
+    return names
+
+
+def _read(table: Table, names: list[str], weights: str | None) -> tuple[Floats, Floats | None]:
+    values = read_numbers(table.path, [*names, *([weights] if weights else [])])
+    if len(values) == 0:
+        raise ValueError(f"{table.path!r} has no rows; a cloud needs at least one point")
+    return values[:, : len(names)], values[:, -1] if weights else None
+
+
+def _check_out(out: Path | None) -> None:
+    if out is not None and out.exists() and not out.is_dir():
+        raise ValueError(f"`--out {out}` is a file; give the name of a directory")
+
+
+def _print(found: Distance, sizes: tuple[int, int], names: list[str], metric: str) -> None:
+    facts = {
+        "points": f"{sizes[0]:,} and {sizes[1]:,} in {', '.join(names)}; metric {metric}",
+        "distance": f"at least {digits_down(found.lower_bound, 6)}, certified",
+    }
+    if found.upper_bound is not None:
+        facts["plan"] = f"at most {digits_up(found.upper_bound, 6)}, the cost of a feasible plan"
+    if found.held_out is not None:
+        facts["held out"] = f"{found.held_out:.6g} on points that the critic did not see"
+    facts["training"] = f"{found.history.step[-1] + 1:,} steps in {found.history.seconds:.1f} s"
+    output.print(terminal.facts(**facts))
+
+
+def _write(found: Distance, out: Path) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    found.critic.save(out / "critic.isotone")
+    content = {
+        "estimate": found.estimate,
+        "lower_bound": found.lower_bound,
+        "upper_bound": found.upper_bound,
+        "held_out": found.held_out,
+        "metric": found.critic.metric,
+        "history": asdict(found.history),
+    }
+    with replacing(out / "distance.json") as temporary:
+        temporary.write_text(json.dumps(content, indent=1) + "\n")
+    output.print(printable(f"wrote {out}"), soft_wrap=True)
