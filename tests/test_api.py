@@ -18,8 +18,8 @@ PACKAGE = Path(isotone.__file__).parent
 
 # A module imports only from modules to its left.
 NUMPY_HALF = [
-    *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps"),
-    *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "export"),
+    *("atomic", "card", "elementary", "rounding", "scaling", "modelfile", "steps"),
+    *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "plot", "export"),
     *("rootfile", "table", "missing", "encoding", "scoring"),
     *("working_point", "efficiency", "candidates", "dataset", "fused"),
 ]
