@@ -110,6 +110,7 @@ def test_an_axis_follows_the_scaling() -> None:
     X = RNG.lognormal(size=(100, 3))
     frozen = small(scaling=Scaling.fit(X, ["log", "standard", "log"]), features=["a", "b", "c"])
     assert plot.response(frozen, "a", X=X).get_xscale() == "log"
+    assert plot.response(frozen, "a", span=(1.0, 9.0)).get_xscale() == "linear"
     assert plot.response(frozen, "b", X=X).get_xscale() == "linear"
     ax = plot.heatmap(frozen, ("b", "c"), X=X)
     assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")

@@ -297,9 +297,9 @@ def _point(frozen: FrozenNetwork, at: Point | None, table: Floats | None) -> Flo
 
 
 def _kind(frozen: FrozenNetwork, i: int, ends: Floats) -> str:
-    """The kind of axis on which the scaling of a feature is straight."""
-    straight = not frozen.scaling.log[i] or frozen.scaling.offset[i] != 0 or ends.min() <= 0
-    return "linear" if straight else "log"
+    """The kind of axis: logarithmic where the scaling is, over more than a decade."""
+    by_ratio = frozen.scaling.log[i] and frozen.scaling.offset[i] == 0 and ends.min() > 0
+    return "log" if by_ratio and ends.max() > 10.0 * ends.min() else "linear"
 
 
 def _scores(frozen: FrozenNetwork, rows: Floats) -> Floats:

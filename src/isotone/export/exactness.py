@@ -87,8 +87,8 @@ def float32_shift(frozen: FrozenNetwork) -> Floats:
     With u = 2⁻²⁴ and R the clip: rounding X, c, a, the difference and the product shifts
     (X - c) a by at most :math:`5u (R + |c| a)`, for which 8u is taken. The argument of a logarithm
     has the relative error :math:`u (4 + 2 |offset| / floor)`, and the runtime's logarithm is taken
-    to be accurate to 4 units in the last place. Inputs on different sides of a tie of the grid are a
-    cell apart.
+    to be accurate to 4 units in the last place. Inputs on different sides of a tie of the grid
+    are a cell apart.
     """
     scaling, clip = frozen.scaling, frozen.clip
     refuse_scaling_beyond_float32(scaling)
