@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training bench-inference bench-onnx bench-estimators prove-bits prove-kills figures trigger clean
+.PHONY: help venv demo test lint format bench-sort bench-training bench-inference bench-onnx bench-estimators prove-bits prove-kills figures trigger docs clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -20,6 +20,7 @@ help:
 	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
 	@echo "make figures         all studies: figures and numbers in results/, tables in docs/; QUICK=1: a try"
 	@echo "make trigger         the trigger study: sample, training, figures; QUICK=1: from the small sample"
+	@echo "make docs            the documentation as HTML in build/docs; warnings are errors"
 	@echo "make clean           remove what make made"
 
 venv: .venv/installed
@@ -84,6 +85,10 @@ else
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.sample --size full --out $(TRIGGER)/sample
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger --sample $(TRIGGER)/sample --out $(TRIGGER) --threads 2
 endif
+
+docs: venv
+	$(BIN)/python -m sphinx -W --keep-going -n -q docs build/docs
+	@echo "build/docs/index.html"
 
 clean:
 	rm -rf .venv build results .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -13,6 +13,7 @@ from typing import Any
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -42,7 +43,7 @@ html_show_sphinx = html_copy_source = False
 default_role = "py:obj"
 autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True}
 autosummary_generate = False
 python_maximum_signature_line_length = 88
 
@@ -57,6 +58,28 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", _lay_out)
     app.connect("autodoc-process-signature", _as_written)
     app.connect("autodoc-skip-member", _skip)
+    app.connect("doctree-read", _link_names)
+
+
+def _link_names(app: Sphinx, doctree: nodes.document) -> None:
+    """Let names of the library in backticks lead to the reference, on every page."""
+    for literal in list(doctree.findall(nodes.literal)):
+        name = literal.astext().removesuffix("()")
+        if isinstance(literal.parent, nodes.reference | addnodes.pending_xref):
+            continue
+        if re.fullmatch(r"[A-Za-z_][\w.]*", name) and (target := _home(name)):
+            options = {"refdomain": "py", "reftype": "obj", "reftarget": target}
+            link = addnodes.pending_xref("", refdoc=app.env.docname, refexplicit=True, **options)
+            literal.replace_self(link)
+            link.append(literal)
+
+
+def _home(name: str) -> str | None:
+    """Where a name is documented: `isotone.certify` in `isotone.certificate`."""
+    first, _, rest = name.removeprefix("isotone.").partition(".")
+    if first in isotone._HOME:
+        return f"isotone.{isotone._HOME[first]}.{first}" + (f".{rest}" if rest else "")
+    return name if name.startswith("isotone.") else None
 
 
 def _inline_math(translator: Any, node: nodes.math) -> None:
