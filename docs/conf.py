@@ -16,8 +16,11 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+from typer.testing import CliRunner
 
 import isotone
+from isotone import cli
 
 project = "isotone"
 version = release = isotone.__version__
@@ -50,10 +53,30 @@ python_maximum_signature_line_length = 88
 logger = logging.getLogger(__name__)
 _SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Examples")
 _ENTRY = re.compile(r"([\w*][\w*,. ]*?) : (.*)")
+_WIDTH = {"COLUMNS": "88"}
 _QUOTED = re.compile(r"(: |-> )'([^']*)'")
 
 
+class Commands(SphinxDirective):
+    """A section for every command of `isotone`, with its help."""
+
+    def run(self) -> list[nodes.Node]:
+        return [
+            self._section(command.callback.__name__) for command in cli.app.registered_commands
+        ]
+
+    def _section(self, name: str) -> nodes.section:
+        shown = (
+            CliRunner().invoke(cli.app, [name, "--help"], prog_name="isotone", env=_WIDTH).stdout
+        )
+        text = "\n".join(line.rstrip() for line in shown.strip("\n").splitlines())
+        section = nodes.section("", nodes.title("", f"isotone {name}"), ids=[f"isotone-{name}"])
+        section += nodes.literal_block(text, text, language="text")
+        return section
+
+
 def setup(app: Sphinx) -> None:
+    app.add_directive("commands", Commands)
     app.add_html_math_renderer("mathml", (_inline_math, None), (_block_math, None))
     app.connect("autodoc-process-docstring", _lay_out)
     app.connect("autodoc-process-signature", _as_written)
@@ -75,9 +98,9 @@ def _link_names(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def _home(name: str) -> str | None:
-    """Where a name is documented: `isotone.certify` in `isotone.certificate`."""
+    """Where `isotone.certify`, `FrozenNetwork.score` and the like are documented."""
     first, _, rest = name.removeprefix("isotone.").partition(".")
-    if first in isotone._HOME:
+    if first in isotone._HOME and (first[0].isupper() or name.startswith("isotone.")):
         return f"isotone.{isotone._HOME[first]}.{first}" + (f".{rest}" if rest else "")
     return name if name.startswith("isotone.") else None
 
