@@ -15,6 +15,7 @@ from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.ext import autosummary
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from typer.testing import CliRunner
@@ -48,6 +49,7 @@ autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
 autodoc_default_options = {"members": True}
 autosummary_generate = False
+autosummary.WELL_KNOWN_ABBREVIATIONS += ("Eq.",)  # a sentence does not end there
 python_maximum_signature_line_length = 88
 
 logger = logging.getLogger(__name__)

@@ -163,5 +163,6 @@ def test_every_public_name_resolves() -> None:
     for name in isotone.__all__:
         assert getattr(isotone, name).__name__ == name
         assert name in dir(isotone)
+    assert run_without_torch("import isotone; print(isotone.plot.__name__)") == "isotone.plot\n"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         isotone.nothing  # noqa: B018
