@@ -220,7 +220,7 @@ def test_without_matplotlib_it_says_what_to_install() -> None:
         import numpy as np
         from isotone import plot
         try:
-            plot.certificate(None)
+            plot.response(None, 0)
         except ImportError as error:
             print(error)
         """

@@ -137,7 +137,8 @@ def certificate(frozen: FrozenNetwork, *, output: Which = 0, ax: Axes | None = N
     ----------
     output : name or number of the output, if there are several
     """
-    ax, k, found = _axes(ax), _output(frozen, output), certify(frozen)
+    k, found = _output(frozen, output), certify(frozen)
+    ax = _axes(ax, height=1.2 + 0.5 * frozen.n_features)
     colors = _judged(found, k)
     for i, slope in enumerate(slope for slope in found.slopes if slope.output == k):
         low, high = slope.scaled.low, slope.scaled.high
@@ -228,8 +229,8 @@ class _View:
         return f"{what} of {frozen.classes[1]}" if frozen.classes else what
 
 
-def _axes(ax: Axes | None) -> Axes:
-    """The axes to draw on; a new figure if none are given."""
+def _axes(ax: Axes | None, height: float = 4.8) -> Axes:
+    """The axes to draw on; a new figure, so many inches high, if none are given."""
     if ax is not None:
         return ax
     try:
@@ -241,7 +242,7 @@ def _axes(ax: Axes | None) -> Axes:
             "`isotone.plot` draws with matplotlib, which is not installed; run: "
             "pip install 'isotone[plot]'"
         ) from error
-    new: Axes = pyplot.subplots(layout="constrained")[1]
+    new: Axes = pyplot.subplots(figsize=(6.4, height), layout="constrained")[1]
     return new
 
 
