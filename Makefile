@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training bench-inference bench-onnx bench-estimators prove-bits prove-kills figures trigger report-picture clean
+.PHONY: help venv demo test lint format bench-sort bench-training bench-inference bench-onnx bench-estimators prove-bits prove-kills figures trigger report-picture docs clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -21,6 +21,7 @@ help:
 	@echo "make figures         all studies: figures and numbers in results/, tables in docs/; QUICK=1: a try"
 	@echo "make trigger         the trigger study: sample, training, figures; QUICK=1: from the small sample"
 	@echo "make report-picture  the picture of the demo's report in docs/figures; needs Chromium"
+	@echo "make docs            the documentation as HTML in build/docs; warnings are errors"
 	@echo "make clean           remove what make made"
 
 venv: .venv/installed
@@ -89,6 +90,10 @@ endif
 
 report-picture: venv
 	$(BIN)/python -m demo.picture
+
+docs: venv
+	$(BIN)/python -m sphinx -W --keep-going -n -q docs build/docs
+	@echo "build/docs/index.html"
 
 clean:
 	rm -rf .venv build results .hypothesis .mypy_cache .pytest_cache .ruff_cache

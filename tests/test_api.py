@@ -18,8 +18,8 @@ PACKAGE = Path(isotone.__file__).parent
 
 # A module imports only from modules to its left.
 NUMPY_HALF = [
-    *("atomic", "elementary", "rounding", "scaling", "modelfile", "steps"),
-    *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "export"),
+    *("atomic", "card", "elementary", "rounding", "scaling", "modelfile", "steps"),
+    *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "plot", "export"),
     *("rootfile", "table", "missing", "encoding", "scoring"),
     *("working_point", "efficiency", "candidates", "dataset", "fused", "clouds", "duality"),
     "report",
@@ -165,5 +165,6 @@ def test_every_public_name_resolves() -> None:
     for name in isotone.__all__:
         assert getattr(isotone, name).__name__ == name
         assert name in dir(isotone)
+    assert run_without_torch("import isotone; print(isotone.plot.__name__)") == "isotone.plot\n"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         isotone.nothing  # noqa: B018

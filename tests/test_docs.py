@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import os
+import pkgutil
 import re
+import subprocess
+import sys
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import torch
 
+import isotone
+
 ROOT = Path(__file__).parent.parent
 MODULES = sorted(p.stem for p in (ROOT / "src/isotone").glob("*.py") if p.stem != "__init__")
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+API = sorted((DOCS / "api").glob("*.md"))
+FILES_AND_KEYS = {"isotone.hpp", "isotone.json", "isotone.fingerprint", "isotone.features"}
+ALL_PAGES = [*PAGES, *sorted(DOCS.glob("*/*.md"))]  # tutorials run in test_tutorials.py
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -35,7 +47,7 @@ def test_python_on_the_page_runs(
         assert names["certificate"].holds
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda p: p.name)
 def test_links_to_files_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         if "://" not in target:
@@ -44,5 +56,72 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
 
 def test_make_targets_that_are_mentioned_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for page in PAGES:
+    for page in ALL_PAGES:
         assert set(re.findall(r"`make ([a-z-]+)`", page.read_text())) <= targets
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda p: p.name)
+def test_names_on_the_page_are_names_of_the_library(page: Path) -> None:
+    for name in re.findall(r"`((?:isotone|studies)(?:\.\w+)+)[`(]", page.read_text()):
+        if name not in FILES_AND_KEYS:
+            assert pkgutil.resolve_name(name) is not None
+
+
+def test_every_module_is_in_the_reference() -> None:
+    """A new module gets its lines on one of the pages of docs/api."""
+    told = re.findall(r"automodule:: isotone\.(\S+)", "".join(map(Path.read_text, API)))
+    package = ROOT / "src" / "isotone"
+    inner = [f"export.{p.stem}" for p in (package / "export").glob("*.py")]
+    modules = {*MODULES, "export", *inner} - {"export.__init__"}
+    assert sorted(told) == sorted(modules)
+
+
+def test_every_public_name_is_in_the_index() -> None:
+    told = re.findall(r"~isotone\.(\w+)\.(\w+)", (DOCS / "api" / "index.md").read_text())
+    assert {name: home for home, name in told} == isotone._HOME
+
+
+class Links(HTMLParser):
+    """What a page links to, what it loads, and the places on it that can be linked to."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.links, self.loads, self.places = set[str](), set[str](), {""}
+        self.feed(page.read_text())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = {name: value or "" for name, value in attrs}
+        self.places.add(found.get("id", ""))
+        if tag == "a" and "href" in found:
+            self.links.add(found["href"])
+        elif tag in ("script", "img", "iframe"):
+            self.loads.add(found.get("src", ""))
+        elif tag == "link" and found.get("rel") == "stylesheet":
+            self.loads.add(found["href"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The documentation as HTML; warnings are errors."""
+    out = tmp_path_factory.mktemp("docs")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", DOCS, out]
+    run = subprocess.run(
+        command, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    return out
+
+
+def test_the_site_hangs_together_and_needs_no_network(site: Path) -> None:
+    pages = {path: Links(path) for path in site.rglob("*.html")}
+    assert {site / page.relative_to(DOCS).with_suffix(".html") for page in ALL_PAGES[2:]} <= {
+        *pages
+    }
+    for path, page in pages.items():
+        assert not any("//" in target for target in page.loads), path
+        for link in page.links:
+            name, _, place = link.partition("#")
+            if "://" not in name and not name.startswith("mailto:"):
+                target = (path.parent / name).resolve() if name else path
+                assert target in pages, f"{path.name}: {link}"
+                assert unquote(place) in pages[target].places, f"{path.name}: {link}"

@@ -84,11 +84,14 @@ __all__ = [  # noqa: RUF022 (in the order of the table)
 ]
 
 
+_MODULES = ("export", "losses", "plot")  # that users reach as `isotone.plot`
+
+
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _HOME and name not in _MODULES:
         raise AttributeError(f"module 'isotone' has no attribute {name!r}")
     try:
-        module = importlib.import_module(f"isotone.{_HOME[name]}")
+        module = importlib.import_module(f"isotone.{_HOME.get(name, name)}")
     except ModuleNotFoundError as error:
         missing = (error.name or "").split(".")[0]
         if missing not in ("torch", "sklearn"):
@@ -97,8 +100,8 @@ def __getattr__(name: str) -> Any:
             f"`isotone.{name}` trains networks and needs {missing}, which is not installed; "
             "run: pip install 'isotone[train]'"
         ) from error
-    return getattr(module, name)
+    return module if name in _MODULES else getattr(module, name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_HOME, *_MODULES])

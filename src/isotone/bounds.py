@@ -93,10 +93,10 @@ def constants(steps: tuple[Step, ...], lipschitz: Floats, metric: Metric) -> Flo
 
 
 def rounding_errors(frozen: FrozenNetwork) -> Floats:
-    """Bound E of |computed score - exact score| for every output and every input within `clip`.
+    """Bound E of how far a computed score is from the exact one, for every output.
 
-    Valid for every order of summation, with or without fused multiply-add. Infinite where an
-    overflow cannot be excluded, even of an intermediate number.
+    Valid for every input within `clip` and every order of summation, with or without fused
+    multiply-add. Infinite where an overflow cannot be excluded, even of an intermediate number.
     """
     try:
         return _rounding_errors(frozen)

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from isotone import bounds
+from isotone.card import card
 from isotone.elementary import Floats
 from isotone.frozen import FrozenNetwork
 from isotone.robustness import Contest, Decisions, Radius, Shifts
-from isotone.rounding import add, digits_up, divide, multiply, subtract_down
+from isotone.rounding import add, digits_down, digits_up, divide, multiply, subtract_down
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class Interval:
 
     low: float
     high: float
+
+    def __str__(self) -> str:
+        """A few digits, rounded outward."""
+        return f"[{digits_down(self.low, 3)}, {digits_up(self.high, 3)}]"
 
 
 @dataclass(frozen=True)
@@ -126,6 +131,17 @@ class Certificate:
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, and the slope along every feature."""
+        facts = {"guaranteed": self.guarantee, "fingerprint": self.fingerprint}
+        frozen, rows = self.frozen, []
+        for slope in self.slopes:
+            output = f"{frozen.output_names[slope.output]}: " if frozen.n_outputs > 1 else ""
+            direction = frozen.direction(frozen.features.index(slope.feature))
+            rows.append((output + slope.feature, direction, str(slope.scaled), str(slope.raw)))
+        head = ["feature", "declared", "slope, scaled", "slope per raw unit"]
+        return card("Certificate HOLDS" if self.holds else "Certificate FAILS", facts, head, rows)
 
     def certified_radius(self, X: Any, threshold: float = 0.0) -> Radius:
         """How far every row may move before its decision can change.

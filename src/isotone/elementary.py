@@ -46,7 +46,7 @@ def log(x: Floats) -> Floats:
 
     With :math:`x = m\,2^k`, :math:`m \in [\sqrt{1/2}, \sqrt 2)` and :math:`s = (m-1)/(m+1)`:
 
-    .. math:: \log x = k \log 2 + 2 \,(s + s^3/3 + s^5/5 + \dots)
+    .. math:: \log x = k \log 2 + 2 \,(s + s^3/3 + s^5/5 + \ldots)
 
     Snapped neighbors are at least :math:`2^{-24}` apart in ratio, so their logarithms differ by
     more than :math:`2^{-25}`, a multiple of twice the error :math:`2^{-40}`.

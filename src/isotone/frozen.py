@@ -17,19 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import modelfile
+from isotone.card import card, describe_directions
 from isotone.elementary import Floats, Reals, monotone_exp, snap_grid
 from isotone.engine import Engine, has_names, named_columns
 from isotone.modelfile import Arrays
 from isotone.scaling import Scaling, finite_table, numbers
-from isotone.steps import (
-    Blend,
-    Dense,
-    Pointwise,
-    Sort,
-    Step,
-    read_only,
-    width_after,
-)
+from isotone.steps import Blend, Dense, Pointwise, Sort, Step, read_only, width_after
 
 Precision = Literal["float64", "float32"]
 Outputs = Literal["values", "logits"]
@@ -197,6 +190,25 @@ class FrozenNetwork:
     def __repr__(self) -> str:
         shape = "-".join(str(n) for n in self.widths)
         return f"<FrozenNetwork {shape} {self.precision} {self.fingerprint[:12]}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what the network is and claims, not what it proves."""
+        claim = (self.certificate or {}).get("guarantee", "nothing")
+        facts = {
+            "shape": f"{'-'.join(map(str, self.widths))}, {self.precision}",
+            "outputs": ", ".join([self.outputs, *(self.classes or ())]),
+            "stated when frozen": f"{claim}; isotone.certify recomputes it",
+            "fingerprint": self.fingerprint,
+        }
+        rows = [
+            (name, self.direction(i), f"{self.lipschitz[i]:.4g}", self.scaling.describe(i))
+            for i, name in enumerate(self.features)
+        ]
+        return card("FrozenNetwork", facts, ["feature", "declared", "λ", "scaled input"], rows)
+
+    def direction(self, feature: int) -> str:
+        """The declared direction along a feature, in words."""
+        return describe_directions(self.monotonic_cst[:, feature].tolist(), self.output_names)
 
     def __reduce__(self) -> tuple[type[FrozenNetwork], tuple[Any, ...]]:
         return FrozenNetwork, tuple(getattr(self, f.name) for f in fields(self))

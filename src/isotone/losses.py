@@ -156,7 +156,7 @@ class SquaredError:
 
 @dataclass(frozen=True)
 class AbsoluteError:
-    """|y - ŷ|, summed over the outputs: outliers count less."""
+    r""":math:`|y - \hat y|`, summed over the outputs: outliers count less."""
 
     outputs: Outputs = "values"
 

@@ -36,7 +36,7 @@ def normalize_columns(weight: Tensor, bound: float, sizes: Sizes = column_sums) 
 
     Eq. 8, with :math:`b` for :math:`\lambda^{1/m}`:
 
-    .. math:: W'_{jk} = W_{jk} \,/\, \max\bigl(1, \tfrac{1}{b} \textstyle\sum_j |W_{jk}|\bigr)
+    .. math:: W'_{jk} = W_{jk} \,/\, \max\bigl(1, \tfrac{1}{b} \sum_j |W_{jk}|\bigr)
 
     The result maps the 1-norm to the 1-norm with constant at most `bound`, up to rounding;
     `freeze` removes the rounding.

@@ -140,11 +140,11 @@ class Decisions:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """The decisions for the class with the largest logit, and what can change them.
+    r"""The decisions for the class with the largest logit, and what can change them.
 
     Parameters
     ----------
-    rivals : for every class k, the decisions :math:`z_k - z_l ≥ 0`, one for each other class l
+    rivals : for every class k, the decisions :math:`z_k - z_l \ge 0`, one for each other class l
     """
 
     rivals: Callable[[int], dict[int, Decisions]]

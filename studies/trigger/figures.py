@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from isotone.efficiency import Efficiency
+from isotone.plot import color_map
 from studies.trigger.models import Model
 from studies.trigger.parameters import Floats, Ints
 
@@ -60,11 +61,8 @@ def _heat_map(panel: Axes, model: Model, threshold: float, axes: list[Floats]) -
     rows = np.zeros((_GRID * _GRID, 4))
     rows[:, 3], rows[:, 1] = (mesh.ravel() for mesh in np.meshgrid(*axes))
     response = model.score(rows)
-    rank = np.searchsorted(np.sort(response), response).reshape(_GRID, _GRID) / _GRID**2
-    image = panel.pcolormesh(*axes, rank, cmap="RdYlBu", shading="nearest", rasterized=True)
-    boundary = response.reshape(_GRID, _GRID) - threshold
-    panel.contour(*axes, boundary, levels=[0.0], colors="black", linewidths=2.0)
-    return image
+    rank = np.searchsorted(np.sort(response), response) / _GRID**2
+    return color_map(panel, axes, rank, response - threshold)
 
 
 def _outline(panel: Axes, X: Floats, y: Ints, axes: list[Floats]) -> None:

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 import isotone
+from isotone.card import DIRECTIONS
 from isotone.certificate import Certificate, Verdict
 from isotone.cli import terminal
 from isotone.cli.terminal import errors, output, printable, within
@@ -131,9 +132,9 @@ def _feature_table(certificate: Certificate, k: int) -> Table:
 def _judgement(verdict: Verdict | None) -> tuple[str, Text, Text]:
     """The declared direction, whether it holds for real numbers, and whether as computed."""
     if verdict is None:
-        return terminal.DIRECTIONS[0], Text("–"), Text("–")
+        return DIRECTIONS[0], Text("–"), Text("–")
     computed = Text("to 2E") if verdict.computed is None else _YES if verdict.computed else _NO
-    return terminal.DIRECTIONS[verdict.direction], _YES if verdict.real else _NO, computed
+    return DIRECTIONS[verdict.direction], _YES if verdict.real else _NO, computed
 
 
 def _layer_table(certificate: Certificate) -> Table:

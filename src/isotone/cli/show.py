@@ -11,7 +11,6 @@ from rich.table import Table
 
 import isotone
 from isotone.cli.terminal import (
-    DIRECTIONS,
     columns,
     describe_arithmetic,
     facts,
@@ -52,19 +51,10 @@ def _describe_outputs(frozen: FrozenNetwork) -> str:
 def _feature_table(frozen: FrozenNetwork) -> Table:
     table = columns("feature", "declared", "λ", "scaled input")
     for i, feature in enumerate(frozen.features):
-        declared = printable(_describe_directions(frozen, i))
+        declared = printable(frozen.direction(i))
         lipschitz = f"{frozen.lipschitz[i]:.4g}"
         table.add_row(printable(feature), declared, lipschitz, frozen.scaling.describe(i))
     return table
-
-
-def _describe_directions(frozen: FrozenNetwork, feature: int) -> str:
-    """The direction along a feature, with the outputs it is declared for if there are several."""
-    signs = [int(sign) for sign in frozen.monotonic_cst[:, feature]]
-    if len(signs) == 1 or not any(signs):
-        return DIRECTIONS[signs[0]]
-    names = frozen.output_names
-    return ", ".join(f"{n} {DIRECTIONS[s]}" for n, s in zip(names, signs, strict=True) if s)
 
 
 def _text(value: object) -> str:

@@ -11,12 +11,9 @@ from rich.text import Text
 
 from isotone.certificate import Interval
 from isotone.frozen import FrozenNetwork
-from isotone.rounding import digits_down, digits_up
 
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
-
-DIRECTIONS = {1: "rises", 0: "free", -1: "falls"}
 
 
 def printable(text: object) -> Text:
@@ -26,7 +23,7 @@ def printable(text: object) -> Text:
 
 def within(interval: Interval) -> str:
     """A few digits, rounded outward."""
-    return f"[{digits_down(interval.low, 3)}, {digits_up(interval.high, 3)}]"
+    return str(interval)
 
 
 def columns(*headers: str) -> Table:

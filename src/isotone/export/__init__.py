@@ -4,14 +4,16 @@
 with that file. Every target takes raw features, has the scaling inside, and carries the
 fingerprint and what the certificate says. See docs/exports.md for the layout of each.
 
-| target  | what is written                         | promise, for a float64 network        |
-| ------- | --------------------------------------- | ------------------------------------- |
-| `json`  | a documented text                       | the same numbers after `json.read`    |
-| `onnx`  | a graph of standard operators           | within 2E; the same with ordered sums |
-| `sql`   | one SELECT for SQLite or DuckDB         | the same numbers                      |
-| `torch` | a `torch.export` program                | within 2E                             |
-| `cpp`   | a directory with two C++ headers        | the same bits                         |
-| `cuda`  | a directory with a CUDA header          | the same bits                         |
+=========  =================================  =====================================
+target     what is written                    promise, for a float64 network
+=========  =================================  =====================================
+``json``   a documented text                  the same numbers after ``json.read``
+``onnx``   a graph of standard operators      within 2E; the same with ordered sums
+``sql``    one SELECT for SQLite or DuckDB    the same numbers
+``torch``  a ``torch.export`` program         within 2E
+``cpp``    a directory with two C++ headers   the same bits
+``cuda``   a directory with a CUDA header     the same bits
+=========  =================================  =====================================
 """
 
 from __future__ import annotations

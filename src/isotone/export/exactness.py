@@ -4,7 +4,7 @@ Let f be the network in real numbers and E its rounding error in any order of su
 (`isotone.bounds.rounding_errors`). An export that computes with other numbers or in another order
 is at most
 
-.. math:: E + E' + E'_w + \textstyle\sum_i (|r_i| + L_i)\, \delta_i
+.. math:: E + E' + E'_w + \sum_i (|r_i| + L_i)\, \delta_i
 
 away from the score: E of the score itself, E' of the export in its precision, E'_w for weights
 that were rounded to float32, and the slope of f along feature i times how far its scaled input
@@ -85,10 +85,10 @@ def float32_shift(frozen: FrozenNetwork) -> Floats:
     r"""δ of a scaling that is computed in float32 from float32 raw features.
 
     With u = 2⁻²⁴ and R the clip: rounding X, c, a, the difference and the product shifts
-    (X - c) a by at most 5u (R + |c| a), for which 8u is taken. The argument of a logarithm has the
-    relative error ρ = u (4 + 2 |offset| / floor), and the runtime's logarithm is taken to be
-    accurate to 4 units in the last place. Inputs on different sides of a tie of the grid are a
-    cell apart.
+    (X - c) a by at most :math:`5u (R + |c| a)`, for which 8u is taken. The argument of a logarithm
+    has the relative error :math:`u (4 + 2 |offset| / floor)`, and the runtime's logarithm is taken
+    to be accurate to 4 units in the last place. Inputs on different sides of a tie of the grid
+    are a cell apart.
     """
     scaling, clip = frozen.scaling, frozen.clip
     refuse_scaling_beyond_float32(scaling)

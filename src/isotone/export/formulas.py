@@ -34,13 +34,13 @@ class Language(Protocol):
     def minimum(self, a: Number, b: float) -> Number: ...
 
     def rint(self, x: Number) -> Number:
-        """The nearest integer, the even one of two; |x| is at most 2⁵²."""
+        """The nearest integer, the even one of two; abs(x) is at most 2⁵²."""
 
     def frexp(self, x: Number) -> tuple[Number, Number]:
         """Mantissa in [1/2, 1) and exponent of a positive number of at most 2¹⁰²³."""
 
     def ldexp(self, x: Number, k: Number) -> Number:
-        """x 2^k for x near 1 and whole k, |k| < 1020."""
+        """x 2^k for x near 1 and whole k, abs(k) < 1020."""
 
 
 def clamp(lang: Language, x: Number, low: float, high: float) -> Number:

@@ -29,7 +29,7 @@ def summary(frozen: FrozenNetwork) -> dict[str, Any]:
 
 
 def score_names(frozen: FrozenNetwork) -> list[str]:
-    """What to call the outputs: score, or score_ and the class or number of each."""
+    """What to call the outputs: `score`, or `score_` and the class or number of each."""
     if frozen.n_outputs == 1:
         return ["score"]
     numbered = [str(k) for k in range(frozen.n_outputs)]

@@ -1,0 +1,159 @@
+"""How Sphinx makes the documentation: `make docs`. No page needs the network to be read.
+
+Formulas become MathML, which browsers show without a script. Signatures are shown as they are
+written in the source, and "name : what it is" in a docstring is a name and a text, not a type.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+from docutils import nodes
+from docutils.utils.math import MathError
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.ext import autosummary
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+from typer.testing import CliRunner
+
+import isotone
+from isotone import cli
+
+project = "isotone"
+version = release = isotone.__version__
+copyright = "the authors of isotone, MIT license"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 3
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:obj", ".*"),  # a word in backticks need not be a name
+    ("py:class", r"(?!isotone\.).*"),  # in signatures: names of other libraries, short names
+]
+
+html_theme = "furo"
+html_title = f"isotone {release}"
+html_static_path = ["_static"]
+html_css_files = ["isotone.css"]
+html_math_renderer = "mathml"
+html_show_sphinx = html_copy_source = False
+
+default_role = "py:obj"
+autodoc_member_order = "bysource"
+autodoc_inherit_docstrings = False
+autodoc_default_options = {"members": True}
+autosummary_generate = False
+autosummary.WELL_KNOWN_ABBREVIATIONS += ("Eq.",)  # a sentence does not end there
+python_maximum_signature_line_length = 88
+
+logger = logging.getLogger(__name__)
+_SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Examples")
+_ENTRY = re.compile(r"([\w*][\w*,. ]*?) : (.*)")
+_WIDTH = {"COLUMNS": "88"}
+_QUOTED = re.compile(r"(: |-> )'([^']*)'")
+
+
+class Commands(SphinxDirective):
+    """A section for every command of `isotone`, with its help."""
+
+    def run(self) -> list[nodes.Node]:
+        return [
+            self._section(command.callback.__name__) for command in cli.app.registered_commands
+        ]
+
+    def _section(self, name: str) -> nodes.section:
+        shown = (
+            CliRunner().invoke(cli.app, [name, "--help"], prog_name="isotone", env=_WIDTH).stdout
+        )
+        text = "\n".join(line.rstrip() for line in shown.strip("\n").splitlines())
+        section = nodes.section("", nodes.title("", f"isotone {name}"), ids=[f"isotone-{name}"])
+        section += nodes.literal_block(text, text, language="text")
+        return section
+
+
+def setup(app: Sphinx) -> None:
+    app.add_directive("commands", Commands)
+    app.add_html_math_renderer("mathml", (_inline_math, None), (_block_math, None))
+    app.connect("autodoc-process-docstring", _lay_out)
+    app.connect("autodoc-process-signature", _as_written)
+    app.connect("autodoc-skip-member", _skip)
+    app.connect("doctree-read", _link_names)
+
+
+def _link_names(app: Sphinx, doctree: nodes.document) -> None:
+    """Let names of the library in backticks lead to the reference, on every page."""
+    for literal in list(doctree.findall(nodes.literal)):
+        name = literal.astext().removesuffix("()")
+        if isinstance(literal.parent, nodes.reference | addnodes.pending_xref):
+            continue
+        if re.fullmatch(r"[A-Za-z_][\w.]*", name) and (target := _home(name)):
+            options = {"refdomain": "py", "reftype": "obj", "reftarget": target}
+            link = addnodes.pending_xref("", refdoc=app.env.docname, refexplicit=True, **options)
+            literal.replace_self(link)
+            link.append(literal)
+
+
+def _home(name: str) -> str | None:
+    """Where `isotone.certify`, `FrozenNetwork.score` and the like are documented."""
+    first, _, rest = name.removeprefix("isotone.").partition(".")
+    if first in isotone._HOME and (first[0].isupper() or name.startswith("isotone.")):
+        return f"isotone.{isotone._HOME[first]}.{first}" + (f".{rest}" if rest else "")
+    return name if name.startswith("isotone.") else None
+
+
+def _inline_math(translator: Any, node: nodes.math) -> None:
+    translator.body.append(_mathml(node, as_block=False))
+    raise nodes.SkipNode
+
+
+def _block_math(translator: Any, node: nodes.math_block) -> None:
+    translator.body.append(f'<div class="math">{_mathml(node, as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
+def _mathml(node: Any, as_block: bool) -> str:
+    try:
+        return str(tex2mathml(node.astext(), as_block=as_block))
+    except MathError as error:
+        logger.warning("%s in the formula %s", error, node.astext(), location=node)
+        return ""
+
+
+def _lay_out(_app: Sphinx, _what: str, _name: str, _obj: Any, _options: Any, lines: Any) -> None:
+    """Make headings of the sections of a docstring, and of "name : text" a name and its text."""
+    result, section = [], ""
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        entry = _ENTRY.fullmatch(line) if section in ("Parameters", "Attributes") else None
+        if line in _SECTIONS and below.startswith("---"):
+            section = line
+            result += [f".. rubric:: {line}", ""]
+        elif entry:
+            result += [f"``{entry[1]}``", f"    {entry[2]}"]
+        elif not (section and line.startswith("---")):
+            result.append(line)
+    lines[:] = result
+
+
+def _as_written(
+    _app: Sphinx, _what: str, _name: str, obj: Any, _options: Any, signature: Any, returns: Any
+) -> tuple[Any, Any]:
+    """The signature with its annotations as in the source, where aliases have names."""
+    if not signature:
+        return signature, returns
+    try:
+        text = _QUOTED.sub(r"\1\2", str(inspect.signature(obj)))
+    except (TypeError, ValueError):
+        return signature, returns
+    arguments, _, result = text.partition(") -> ")
+    return f"{arguments.rstrip(')')})" if not result else f"{arguments})", result or None
+
+
+def _skip(_app: Sphinx, _what: str, name: str, _obj: Any, _skip: bool, _opt: Any) -> bool | None:
+    """Leave out what scikit-learn adds to every estimator."""
+    return True if re.fullmatch(r"set_\w+_request", name) else None

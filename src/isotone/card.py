@@ -1,0 +1,52 @@
+"""Card: what a notebook shows of a model, a few facts and a table as HTML.
+
+Every text is escaped: names of features and classes come from files of strangers.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+
+DIRECTIONS = {1: "rises", 0: "free", -1: "falls"}
+
+
+def describe_directions(signs: Sequence[int], outputs: Sequence[str]) -> str:
+    """The direction along one feature; if there are several outputs, for which of them.
+
+    Examples
+    --------
+    >>> describe_directions([-1], ["0"])
+    'falls'
+    >>> describe_directions([1, 0, -1], ["good", "fair", "bad"])
+    'good rises, bad falls'
+    """
+    if len(signs) == 1 or not any(signs):
+        return DIRECTIONS[signs[0]]
+    return ", ".join(f"{n} {DIRECTIONS[s]}" for n, s in zip(outputs, signs, strict=True) if s)
+
+
+def card(
+    title: str, facts: Mapping[str, str], head: Sequence[str], rows: Iterable[Sequence[str]]
+) -> str:
+    """A title, facts by name and a table.
+
+    Examples
+    --------
+    >>> print(card("a < b", {"shape": "2-1"}, ["feature"], [["x"]]))
+    <div><strong>a &lt; b</strong>
+    <table><tr><th>shape</th><td>2-1</td></tr></table>
+    <table><tr><th>feature</th></tr><tr><td>x</td></tr></table></div>
+    """
+    lines = "".join(
+        f"<tr>{_cells('th', [name])}{_cells('td', [text])}</tr>" for name, text in facts.items()
+    )
+    body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
+    return (
+        f"<div><strong>{html.escape(title)}</strong>\n<table>{lines}</table>\n"
+        f"<table><tr>{_cells('th', head)}</tr>{body}</table></div>"
+    )
+
+
+def _cells(tag: str, texts: Iterable[str]) -> str:
+    return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)

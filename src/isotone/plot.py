@@ -1,0 +1,381 @@
+"""Plots of a frozen network: response curves, heat maps, slopes. Needs matplotlib, never torch.
+
+All functions draw on `ax`, or on new axes, and return the axes. Features are given by name or by
+number; points and axes are in raw units. A point `at` is a whole row, or numbers by name; what it
+does not say is the median of `X`, or else the center of the scaling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isotone.certificate import Certificate, certify
+from isotone.elementary import Floats
+from isotone.frozen import FrozenNetwork
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
+
+Which = str | int
+Point = Mapping[str, float] | Sequence[float] | Floats
+Span = tuple[float, float]
+
+BLUE, ORANGE, BLACK, GRAY = "#0072B2", "#D55E00", "#222222", "#8C8C8C"  # of Okabe and Ito
+RESPONSE = "RdYlBu"  # as in the paper: like signal is blue, like background is red
+_MARKS = "ox^sDv+*"
+_CURVE, _GRID = 401, 121
+_MOST_POINTS = 1000
+_WIDEST = 3.0  # scaled units to either side of the center, where no data say more
+
+
+def response(
+    frozen: FrozenNetwork,
+    feature: Which,
+    *,
+    at: Point | None = None,
+    X: Any = None,
+    span: Span | None = None,
+    output: Which = 0,
+    probability: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    r"""Draw the score along one feature, and what the slope bounds allow from one point.
+
+    The other features stay as they are at the point. If the slope along the feature is within
+    [l, h], in scaled units u, the score lies between :math:`f(u_0) + \min(l d, h d)` and
+    :math:`f(u_0) + \max(l d, h d)`, where :math:`d = u - u_0`. The band is that, in raw units,
+    with twice the rounding error added: the computed curve never leaves it.
+
+    Parameters
+    ----------
+    feature : name or number
+    at : the point, see `isotone.plot`
+    X : (n_rows, n_features), raw rows, shown as ticks; they also set the range
+    span : the range of the feature, raw
+    output : name or number of the output, if there are several
+    probability : draw the probability instead of the score
+    """
+    ax, view = _axes(ax), _View.of(frozen, at, X, output, probability)
+    i = _feature(frozen, feature)
+    x = view.axis(i, span, _CURVE)
+    rows = view.rows({i: x})
+    low, high = _envelope(certify(frozen), rows, view.start, i)
+    if np.all(np.isfinite([low, high])):
+        least, most = (view.shown(scores) for scores in _extremes(low, high, view.output))
+        ax.fill_between(
+            x, least, most, color=GRAY, alpha=0.25, linewidth=0, label="slope bounds allow"
+        )
+    ax.plot(x, view.shown(view.scores(rows)), color=BLUE, label="response")
+    here = view.shown(view.scores(view.start[None]))
+    ax.plot(view.start[i], here[0], "o", color=BLACK, markersize=5, label="from here")
+    if view.table is not None:
+        ticks = _thinned(view.table)[:, i]
+        bottom: Any = {"color": BLACK, "alpha": 0.4, "transform": ax.get_xaxis_transform()}
+        ax.plot(ticks, np.zeros(len(ticks)), "|", **bottom)
+    ax.set(
+        xlabel=frozen.features[i], ylabel=view.label, xlim=x[[0, -1]], xscale=_kind(frozen, i, x)
+    )
+    return ax
+
+
+def heatmap(
+    frozen: FrozenNetwork,
+    features: tuple[Which, Which] = (0, 1),
+    *,
+    at: Point | None = None,
+    X: Any = None,
+    y: Any = None,
+    span: tuple[Span, Span] | None = None,
+    threshold: float | None = None,
+    output: Which = 0,
+    probability: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the score over two features, and where the decision changes, as in the paper's Fig. 4.
+
+    The other features stay as they are at the point. The line is where the score crosses
+    `threshold`; for several classes, where class `output` begins to win.
+
+    Parameters
+    ----------
+    features : the one across and the one upward, names or numbers
+    at : the point, see `isotone.plot`
+    X, y : raw rows to draw on top, at most a thousand of them, and their labels
+    span : the ranges of both features, raw
+    threshold : in units of the score; 0 for logits if not given, and no line for values
+    output : name or number of the output, if there are several
+    probability : color by the probability instead of the score
+    """
+    ax, view = _axes(ax), _View.of(frozen, at, X, output, probability)
+    i, j = _two_features(frozen, features)
+    across, upward = span or (None, None)
+    axes = [view.axis(i, across, _GRID), view.axis(j, upward, _GRID)]
+    meshes = np.meshgrid(*axes)
+    scores = view.scores(view.rows({i: meshes[0].ravel(), j: meshes[1].ravel()}))
+    lead = _lead(frozen, scores, view.output, threshold)
+    image = color_map(ax, axes, view.shown(scores), lead)
+    ax.figure.colorbar(image, ax=ax, label=view.label)
+    if view.table is not None:
+        _points(ax, view.table[:, [i, j]], y)
+    ax.set(xlabel=frozen.features[i], xscale=_kind(frozen, i, axes[0]), xlim=axes[0][[0, -1]])
+    ax.set(ylabel=frozen.features[j], yscale=_kind(frozen, j, axes[1]), ylim=axes[1][[0, -1]])
+    return ax
+
+
+def certificate(frozen: FrozenNetwork, *, output: Which = 0, ax: Axes | None = None) -> Axes:
+    """Draw the certified interval of the slope along every feature.
+
+    Bars are in scaled units, so that features compare; beside them stands the change of the score
+    for one raw unit. Blue keeps its declared direction, orange does not, gray is free.
+
+    Parameters
+    ----------
+    output : name or number of the output, if there are several
+    """
+    k, found = _output(frozen, output), certify(frozen)
+    ax = _axes(ax, height=1.2 + 0.5 * frozen.n_features)
+    colors = _judged(found, k)
+    for i, slope in enumerate(slope for slope in found.slopes if slope.output == k):
+        low, high = slope.scaled.low, slope.scaled.high
+        ax.barh(i, high - low, left=low, height=0.5, color=colors.get(slope.feature, GRAY))
+        beside: Any = {"xycoords": ("axes fraction", "data"), "va": "center"}
+        ax.annotate(f"{slope.raw} per unit", (1.02, i), **beside, fontsize="small")
+    ax.use_sticky_edges = False  # a little room beside the bars
+    ax.axvline(0.0, color=BLACK, linewidth=0.8)
+    names = [f"{name}\n{frozen.direction(i)}" for i, name in enumerate(frozen.features)]
+    ax.set_yticks(range(len(names)), names)
+    ax.set(
+        ylim=(len(names) - 0.5, -0.5), xlabel="slope in scaled units; at the right in raw units"
+    )
+    verdict = "holds" if found.holds else "FAILS"
+    ax.set_title(f"{verdict}: {found.guarantee}", fontsize="medium", loc="left", wrap=True)
+    return ax
+
+
+def color_map(ax: Axes, axes: Sequence[Floats], colors: Floats, lead: Floats | None) -> QuadMesh:
+    """Colors on a grid, and a line where `lead` is zero; rows of the grid follow `axes[1]`."""
+    shape = len(axes[1]), len(axes[0])
+    image = ax.pcolormesh(
+        *axes, colors.reshape(shape), cmap=RESPONSE, shading="nearest", rasterized=True
+    )
+    if lead is not None and lead.min() < 0 <= lead.max():
+        ax.contour(*axes, lead.reshape(shape), levels=[0.0], colors="black", linewidths=2.0)
+    return image
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """What is looked at: one output of a network, from one point, with rows of data or none."""
+
+    frozen: FrozenNetwork
+    start: Floats
+    table: Floats | None
+    output: int
+    probability: bool
+
+    @classmethod
+    def of(
+        cls, frozen: FrozenNetwork, at: Point | None, X: Any, output: Which, probability: bool
+    ) -> _View:
+        table = None if X is None else frozen.table(X)
+        start = _point(frozen, at, table)
+        return cls(frozen, start, table, _output(frozen, output), probability)
+
+    def axis(self, i: int, span: Span | None, n: int) -> Floats:
+        """Raw values of a feature: as given, over the data, or three scaled units about 0."""
+        if span is not None:
+            ends = np.array(span, dtype=np.float64)
+            if ends.shape != (2,) or not np.all(np.isfinite(ends)) or ends[0] >= ends[1]:
+                raise ValueError(f"`span={span}` must be finite, (low, high) with low < high")
+        else:
+            wide = np.tile([[-_WIDEST], [_WIDEST]], self.frozen.n_features)
+            rows = self.table
+            if rows is None or len(rows) == 0 or np.ptp(rows[:, i]) == 0:
+                rows = self.frozen.scaling.inverse(wide)
+            ends = np.append(rows[:, i], self.start[i])
+        space = np.linspace if _kind(self.frozen, i, ends) == "linear" else np.geomspace
+        values: Floats = space(ends.min(), ends.max(), n)
+        return values
+
+    def rows(self, columns: Mapping[int, Floats]) -> Floats:
+        """The point again and again, with other values in some columns."""
+        rows = np.tile(self.start, (len(next(iter(columns.values()))), 1))
+        for i, values in columns.items():
+            rows[:, i] = values
+        return rows
+
+    def scores(self, rows: Floats) -> Floats:
+        return _scores(self.frozen, rows)
+
+    def shown(self, scores: Floats) -> Floats:
+        """What is drawn: the score of the output, or its probability."""
+        if not self.probability:
+            return scores[:, self.output]
+        if self.frozen.n_outputs == 1:
+            return self.frozen.to_probability(scores[:, 0])
+        return self.frozen.to_probability(scores)[:, self.output]
+
+    @property
+    def label(self) -> str:
+        frozen = self.frozen
+        what = "probability" if self.probability else "score"
+        if frozen.n_outputs > 1:
+            return f"{what} of {frozen.output_names[self.output]}"
+        return f"{what} of {frozen.classes[1]}" if frozen.classes else what
+
+
+def _axes(ax: Axes | None, height: float = 4.8) -> Axes:
+    """The axes to draw on; a new figure, so many inches high, if none are given."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] != "matplotlib":
+            raise
+        raise ImportError(
+            "`isotone.plot` draws with matplotlib, which is not installed; run: "
+            "pip install 'isotone[plot]'"
+        ) from error
+    new: Axes = pyplot.subplots(figsize=(6.4, height), layout="constrained")[1]
+    return new
+
+
+def _feature(frozen: FrozenNetwork, feature: Which) -> int:
+    return _place("feature", feature, frozen.features)
+
+
+def _two_features(frozen: FrozenNetwork, features: Any) -> tuple[int, int]:
+    if isinstance(features, str) or len(features) != 2:
+        raise ValueError(f"`features={features!r}` must be two: one across and one upward")
+    i, j = (_feature(frozen, feature) for feature in features)
+    if i == j:
+        raise ValueError(
+            f"`features={features!r}` are the same; a heat map needs two, or use `response`"
+        )
+    return i, j
+
+
+def _output(frozen: FrozenNetwork, output: Which) -> int:
+    return _place("output", output, frozen.output_names)
+
+
+def _place(what: str, which: Any, names: Sequence[str]) -> int:
+    """The number of a feature or output that is given by name or number."""
+    if isinstance(which, str) and which in names:
+        return list(names).index(which)
+    if isinstance(which, int | np.integer) and 0 <= which < len(names):
+        return int(which)
+    raise ValueError(
+        f"there is no {what} {which!r}; choose from {', '.join(map(repr, names))}, or a number "
+        f"from 0 to {len(names) - 1}"
+    )
+
+
+def _point(frozen: FrozenNetwork, at: Point | None, table: Floats | None) -> Floats:
+    """A whole row: what `at` says, and medians or centers for the rest."""
+    start: Floats
+    if table is None or len(table) == 0:
+        start = frozen.scaling.inverse(np.zeros((1, frozen.n_features)))[0]
+    else:
+        start = np.median(table, axis=0)
+    if isinstance(at, Mapping):
+        for name, value in at.items():
+            start[_feature(frozen, name)] = value
+    elif at is not None:
+        start = np.asarray(at, dtype=np.float64)
+    if start.shape != (frozen.n_features,) or not np.all(np.isfinite(start)):
+        raise ValueError(
+            f"`at={at!r:.100}` must be a row of {frozen.n_features} finite numbers "
+            f"({', '.join(frozen.features)}), or numbers by name"
+        )
+    return start
+
+
+def _kind(frozen: FrozenNetwork, i: int, ends: Floats) -> str:
+    """The kind of axis: logarithmic where the scaling is, over more than a decade."""
+    by_ratio = frozen.scaling.log[i] and frozen.scaling.offset[i] == 0 and ends.min() > 0
+    return "log" if by_ratio and ends.max() > 10.0 * ends.min() else "linear"
+
+
+def _scores(frozen: FrozenNetwork, rows: Floats) -> Floats:
+    """Scores in float64, (n_rows, n_outputs)."""
+    scores: Floats = frozen.score(rows).astype(np.float64).reshape(len(rows), frozen.n_outputs)
+    return scores
+
+
+def _envelope(found: Certificate, rows: Floats, start: Floats, i: int) -> tuple[Floats, Floats]:
+    """Bounds of the computed scores of rows that differ from `start` in feature i alone."""
+    frozen = found.frozen
+    u = frozen.snap(np.vstack([start, rows]))[:, i].astype(np.float64)
+    moved = (u[1:] - u[0])[:, None]
+    slopes = [slope.scaled for slope in found.slopes if slope.feature == frozen.features[i]]
+    low, high = (np.array([getattr(s, end) for s in slopes]) * moved for end in ("low", "high"))
+    score = _scores(frozen, start[None])
+    own_rounding = 2.0**-50 * (np.abs(low) + np.abs(high) + np.abs(score))
+    slack = 2.0 * np.array(found.rounding_errors) + own_rounding
+    return score + np.minimum(low, high) - slack, score + np.maximum(low, high) + slack
+
+
+def _extremes(low: Floats, high: Floats, k: int) -> tuple[Floats, Floats]:
+    """Scores at which output k is as low, and as high, among all as the bounds allow."""
+    least, most = high.copy(), low.copy()
+    least[:, k], most[:, k] = low[:, k], high[:, k]
+    return least, most
+
+
+def _lead(frozen: FrozenNetwork, scores: Floats, k: int, threshold: float | None) -> Floats | None:
+    """What is not negative where the decision is for output k; None if nothing is decided."""
+    if frozen.of_classes:
+        if threshold is not None:
+            raise ValueError(
+                f"`threshold={threshold}` is for one output; among several classes the largest "
+                "logit wins: leave it out"
+            )
+        rival: Floats = np.delete(scores, k, axis=1).max(axis=1)
+        return scores[:, k] - rival
+    if threshold is None and frozen.outputs == "values":
+        return None
+    return scores[:, k] - (threshold or 0.0)
+
+
+def _judged(found: Certificate, k: int) -> dict[str, str]:
+    """The color of every feature that has a direction."""
+    return {
+        v.feature: BLUE if v.real and v.computed is not False else ORANGE
+        for v in found.verdicts
+        if v.output == k
+    }
+
+
+def _thinned(rows: Any) -> Any:
+    """At most a thousand rows, evenly spread; the same ones for arrays of one length."""
+    return rows[:: max(1, -(-len(rows) // _MOST_POINTS))]
+
+
+def _points(ax: Axes, points: Floats, y: Any) -> None:
+    """Rows on top of a heat map, with a mark for every label."""
+    style: Any = {"color": BLACK, "markersize": 3.5, "alpha": 0.7, "markerfacecolor": "none"}
+    if y is None:
+        ax.plot(*_thinned(points).T, ".", **style)
+        return
+    labels = np.asarray(y)
+    if labels.shape != (len(points),):
+        raise ValueError(
+            f"`y` has shape {labels.shape} but `X` has {len(points)} rows; give one label per row"
+        )
+    points, labels = _thinned(points), _thinned(labels)
+    kinds = np.unique(labels)
+    if len(kinds) > len(_MARKS):
+        raise ValueError(
+            f"`y` holds {len(kinds)} different labels; at most {len(_MARKS)} can be told apart: "
+            "leave it out, or group them"
+        )
+    for label, mark in zip(kinds, _MARKS, strict=False):
+        ax.plot(*points[labels == label].T, mark, label=str(label), **style)
+    ax.legend(fontsize="small")
