@@ -17,6 +17,7 @@ import numpy as np
 from studies.tabular.cells import CONTESTANTS, HERE, ROOT, Cell
 from studies.tabular.datasets import LOADERS
 from studies.tabular.protocols import N_SPLITS, Score
+from studies.tabular.reference import N_SEEDS, RUNS
 
 OURS = ("isotone, small", "isotone")
 RESULTS = HERE / "results.json"
@@ -190,6 +191,30 @@ def _with(summary: Summary, key: str = "error") -> str:
     return f"{number(mean, error)} ± {number(error, error)}"
 
 
+def reference(results: Results) -> str:
+    """One row per data set with what was chosen on test rows: published, and run here."""
+    head = "| data | metric | published | " + " | ".join(RUNS) + " |\n"
+    rows = [_reference_row(results, dataset) for dataset in LOADERS]
+    return head + "| --- " * (3 + len(RUNS)) + "|\n" + "".join(filter(None, rows))
+
+
+def _reference_row(results: Results, dataset: str) -> str:
+    found = results.get("reference", {}).get(dataset)
+    if found is None:
+        return ""
+    published = " to ".join(map(str, PUBLISHED[dataset])) if dataset in PUBLISHED else "–"
+    cells = [TITLES[dataset], METRICS[dataset], published]
+    for name in RUNS:
+        summary = found.get(name)
+        cells.append(_of_reference(summary) if summary else "–")
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _of_reference(summary: Summary) -> str:
+    seeds = "" if summary["n"] == N_SEEDS else f", {summary['n']} seed"
+    return f"{_with(summary, 'deviation')}, {summary['n_parameters']} p.{seeds}"
+
+
 def detail(results: Results) -> str:
     """A table for every data set with all contestants of the clean protocol."""
     return "\n".join(
@@ -218,7 +243,7 @@ def _detail(results: Results, dataset: str) -> str:
 
 def render(text: str, results: Results) -> str:
     """A page whose blocks say what the results say."""
-    tables = {"overview": overview, "detail": detail}
+    tables = {"overview": overview, "reference": reference, "detail": detail}
     return _BLOCK.sub(
         lambda block: f"{block[1]}\n{tables[block[2]](results).strip()}\n\n{block[3]}", text
     )
