@@ -296,6 +296,20 @@ def _with_large(scores: dict[cells.Cell, protocols.Score]) -> dict[cells.Cell, p
     }
 
 
+def test_verdicts_count_standard_errors_on_common_splits() -> None:
+    def summary(*values: float) -> Any:
+        return {"values": {str(k): value for k, value in enumerate(values)}}
+
+    clean = {"isotone": summary(3.0, 4.0, 5.0), "XGBoost": summary(4.0, 5.0, 6.0, 99.0)}
+    assert tables.compare("boston", clean["isotone"], clean["XGBoost"]) == pytest.approx(1.5**0.5)
+    assert tables.verdict("boston", clean, "isotone") == "ahead"  # smaller errors are better
+    assert tables.verdict("heart", clean, "isotone") == "behind XGBoost (1.2)"
+    level = clean | {"XGBoost": summary(3.5, 4.5, 5.5)}
+    assert tables.verdict("heart", level, "isotone") == "level"
+    alone = {"isotone": clean["isotone"], "logistic / ridge": clean["XGBoost"]}
+    assert tables.verdict("heart", alone, "isotone") == "–"
+
+
 def test_the_documentation_says_what_was_found() -> None:
     page = tables.PAGE.read_text()
     assert tables.render(page, tables.load_results()) == page
