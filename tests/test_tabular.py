@@ -268,7 +268,9 @@ def test_wide_tables_are_narrowed_by_training_rows_and_keep_directions() -> None
 def test_all_have_the_same_budget() -> None:
     for contestant in cells.CONTESTANTS.values():
         settings = getattr(contestant, "settings", None)
-        assert settings is None or len(settings) == BUDGET
+        for data in (toy(), toy("classification")):
+            found = settings(Problem.of(data, 0)) if callable(settings) else settings
+            assert found is None or len(found) == BUDGET
 
 
 @needs_data
