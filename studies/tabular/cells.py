@@ -20,7 +20,7 @@ import isotone
 from studies.tabular import ours, peers, trees
 from studies.tabular.contest import Contestant
 from studies.tabular.protocols import Score, clean
-from studies.tabular.reference import reference
+from studies.tabular.reference import OWN, SAME, reference
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -40,7 +40,7 @@ CONTESTANTS: dict[str, Contestant] = {
         peers.Linear(),
     )
 }
-_SHARED = ("files", "datasets", "contest", "protocols")
+_SHARED = ("datasets", "contest", "protocols")  # files are held by their digests
 _PACKAGES = {"xgboost": "xgboost-cpu", "sklearn": "scikit-learn"}
 
 
@@ -63,10 +63,11 @@ class Cell:
 
     def key(self) -> str:
         """A digest of the code that a cell depends on."""
-        contestant = CONTESTANTS[self.contestant]
+        name = OWN if self.contestant == SAME else self.contestant
+        contestant = CONTESTANTS[name]
         module = type(contestant).__module__.rpartition(".")[2]
-        modules = (module, "reference") if self.protocol == "reference" else (module,)
-        return _digest(modules, contestant.needs)
+        extra = ("reference", "reference_rows") if self.protocol == "reference" else ()
+        return _digest((module, *extra), contestant.needs)
 
     def stored(self) -> Score | None:
         """The outcome, if this code has computed it before."""
@@ -82,7 +83,7 @@ class Cell:
     def _run(self) -> Score:
         start = time.process_time()
         if self.protocol == "reference":
-            score = reference(self.dataset, self.split, self.quick)
+            score = reference(self.contestant, self.dataset, self.split, self.quick)
         else:
             score = clean(CONTESTANTS[self.contestant], self.dataset, self.split, self.quick)
         seconds = round(time.process_time() - start, 2)

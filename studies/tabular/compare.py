@@ -28,7 +28,7 @@ from studies.tabular.cells import CONTESTANTS, ROOT, Cell
 from studies.tabular.datasets import LOADERS, load
 from studies.tabular.files import NoDataError
 from studies.tabular.protocols import N_SPLITS, Score
-from studies.tabular.reference import N_SEEDS
+from studies.tabular.reference import N_SEEDS, OWN, PUBLISHED, RUNS, SAME
 from studies.tabular.tables import overview, save_results, summarize, write_page
 
 QUICK = ("heart", "auto_mpg")
@@ -46,7 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console()
     present = available(console, list(options.data or (QUICK if options.quick else LOADERS)))
     cells = cells_of(present, 1 if options.quick else options.splits, options.quick)
-    cells = [cell for cell in cells if cell.contestant in (options.models or CONTESTANTS)]
+    cells = [c for c in cells if c.contestant in (options.models or (SAME, *CONTESTANTS))]
     scores = stored(cells) if options.write else run_all(cells, options.jobs, console)
     if not scores:
         console.print("nothing to compare")
@@ -82,11 +82,11 @@ def cells_of(
     datasets: list[str], n_splits: int, quick: bool = False, root: Path = ROOT / "results"
 ) -> list[Cell]:
     """All cells, in an order in which a part of them is useful: split by split."""
-    seeds = 1 if quick else N_SEEDS
     cells = [
-        Cell("reference", dataset, "isotone, small", seed, quick, root)
+        Cell("reference", dataset, contestant, seed, quick, root)
+        for seed in range(1 if quick else N_SEEDS)
         for dataset in datasets
-        for seed in range(seeds)
+        for contestant in of_reference(dataset)
     ]
     return cells + [
         Cell("clean", dataset, contestant, k, quick, root)
@@ -94,6 +94,12 @@ def cells_of(
         for dataset in datasets
         for contestant in installed()
     ]
+
+
+def of_reference(dataset: str) -> list[str]:
+    """The contestants of the reference protocol: all where there are published figures."""
+    names = list(RUNS) if dataset in PUBLISHED else [OWN, "monotonicnetworks"]
+    return [name for name in names if name in (OWN, SAME, *installed())]
 
 
 def stored(cells: list[Cell]) -> dict[Cell, Score]:

@@ -163,7 +163,7 @@ def batch_size(n_rows: int) -> int:
 
 def n_epochs(problem: Problem) -> int:
     """Of all networks, at most."""
-    return 3 if problem.quick else 120
+    return 3 if problem.quick else 300
 
 
 def best(choices: list[Choice]) -> Choice:

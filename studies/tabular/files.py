@@ -1,8 +1,8 @@
 """Files: where the tables of the studies come from.
 
-They are looked for in the directory `ISOTONE_DATA`, then in a cache, and otherwise fetched from
-their public homes into the cache. The digest of what was fetched must be the one that is written
-here: nobody compares numbers on other rows without noticing.
+They are looked for in the directory `ISOTONE_DATA`, then in a cache, and otherwise fetched by
+scikit-learn from their public homes into the cache. The digest of what was fetched must be the one
+that is written here: nobody compares numbers on other rows without noticing.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ import hashlib
 import io
 import os
 import tarfile
-import urllib.request
+import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-_UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
+from sklearn.datasets import fetch_file
+
+_UCI = "https://archive.ics.uci.edu/static/public/"  # followed by the number of a data set
 _REFERENCE = "https://raw.githubusercontent.com/niklasnolte/monotonic_tests/main/data/"
-_SECONDS = 60.0
 
 
 class NoDataError(RuntimeError):
@@ -32,41 +33,50 @@ class NoDataError(RuntimeError):
 class Source:
     """Where a file is published; `member` is its name (or the start of its names) in an archive.
 
-    The digest is of the content, unpacked.
+    The digest is of the content, unpacked by `read`.
     """
 
     url: str
     sha256: str
     member: str = ""
+    read: Callable[[bytes, str], bytes] | None = None  # `unpack` if not said otherwise
 
 
 SOURCES = {
     "adult/adult.data": Source(
-        _UCI + "adult/adult.data",
+        _UCI + "2/adult.zip",
         "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+        "adult.data",
     ),
     "adult/adult.test": Source(
-        _UCI + "adult/adult.test",
+        _UCI + "2/adult.zip",
         "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+        "adult.test",
     ),
     "auto_mpg/auto-mpg.csv": Source(
         _REFERENCE + "auto-mpg.csv",
         "09a282cf12c7ab4ffb517b496b0dd1a8bac6e95977178cc7832c32044c32c3f6",
     ),
     "bike_sharing/hour.csv": Source(
-        _UCI + "00275/Bike-Sharing-Dataset.zip",
+        _UCI + "275/bike+sharing+dataset.zip",
         "e03de4ee4ef4dc376ac6e04bf829673c6269e8eba5c60fa121640fa2f829504f",
         "hour.csv",
     ),
     "blog_feedback/blogData_train.csv.gz": Source(
-        _UCI + "00304/BlogFeedback.zip",
+        _UCI + "304/blogfeedback.zip",
         "f3cc953ea9913361be6d3bae2c393eef73eab57b1cb8e5bf8a22f1e5eb5dd05f",
         "blogData_train.csv",
     ),
     "blog_feedback/blogData_test.csv.gz": Source(  # 60 files, one for every day
-        _UCI + "00304/BlogFeedback.zip",
+        _UCI + "304/blogfeedback.zip",
         "b8143cca9c76597c0ab8b433e2dd3a547c20276771e1fc24f8804349d85160c9",
         "blogData_test-",
+    ),
+    "blog_feedback/blogData_test_index.csv": Source(
+        _UCI + "304/blogfeedback.zip",
+        "a56a40b8e52ae843593a2aeef5aef20833cd8dbd67c85b1d68322ae9fd5bf4e8",
+        "blogData_test-",
+        lambda content, member: index(content, member),
     ),
     "boston_housing/Boston.csv": Source(
         "https://raw.githubusercontent.com/intro-stat-learning/ISLP/main/ISLP/data/Boston.csv",
@@ -82,8 +92,9 @@ SOURCES = {
         "d180e410066da845eceb452417fbf8b119633f05526bcb29ef2c5b546d8946c5",
     ),
     "german_credit/german.data": Source(
-        _UCI + "statlog/german/german.data",
+        _UCI + "144/statlog+german+credit+data.zip",
         "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
+        "german.data",
     ),
     "heart_disease/heart_test.csv": Source(
         _REFERENCE + "heart_test.csv",
@@ -117,8 +128,9 @@ def _fetch(name: str, path: Path) -> Path:
     if source is None:
         raise NoDataError(f"{name} is not published in this form; {advice}")
     try:
-        with urllib.request.urlopen(source.url, timeout=_SECONDS) as answer:
-            content = unpack(answer.read(), source.member)
+        with tempfile.TemporaryDirectory() as folder:
+            fetched = fetch_file(source.url, folder, "fetched", n_retries=0)
+            content = (source.read or unpack)(fetched.read_bytes(), source.member)
     except OSError as error:
         raise NoDataError(f"{name} is not here and {source.url} gave {error}; {advice}") from error
     digest = hashlib.sha256(content).hexdigest()
@@ -133,16 +145,31 @@ def _fetch(name: str, path: Path) -> Path:
 
 
 def unpack(content: bytes, member: str) -> bytes:
-    """A file of an archive; those whose names begin with `member` are joined in their order."""
+    """A file of an archive; if none has that name, those that begin with it, in their order."""
     if not member:
         return content
     if content[:2] == b"PK":
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            names = sorted(name for name in archive.namelist() if name.startswith(member))
-            return b"".join(archive.read(name) for name in names)
+        return b"".join(_members(content, member).values())
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         file = archive.extractfile(member)
         return file.read() if file else b""
+
+
+def _members(content: bytes, member: str) -> dict[str, bytes]:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        names = archive.namelist()
+        found = [member] if member in names else sorted(n for n in names if n.startswith(member))
+        return {name: archive.read(name) for name in found}
+
+
+def index(content: bytes, member: str) -> bytes:
+    """Where every one of the joined files begins, and its number of rows, as a table."""
+    lines, first = ["file,first_row,rows\n"], 0
+    for name, text in _members(content, member).items():
+        n_rows = len(text.splitlines())
+        lines.append(f"{name},{first},{n_rows}\n")
+        first += n_rows
+    return "".join(lines).encode()
 
 
 @contextmanager

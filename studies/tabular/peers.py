@@ -79,7 +79,10 @@ class Network(ABC):
             torch.manual_seed(problem.seed)
             network = self.build(view, setting)
         optimizer = torch.optim.AdamW(
-            network.parameters(), lr=setting["rate"], weight_decay=setting.get("decay", 0.0)
+            network.parameters(),
+            lr=setting["rate"],
+            weight_decay=setting.get("decay", 0.0),
+            fused=True,
         )
         x = torch.as_tensor(view.x(rows.X), dtype=torch.float32)
         y = torch.as_tensor(view.y(rows.y), dtype=torch.float32)

@@ -16,7 +16,8 @@ import numpy as np
 
 from studies.tabular.cells import CONTESTANTS, HERE, ROOT, Cell
 from studies.tabular.datasets import LOADERS
-from studies.tabular.protocols import N_SPLITS, Score
+from studies.tabular.protocols import Score
+from studies.tabular.reference import N_SEEDS, RUNS
 
 OURS = ("isotone, small", "isotone")
 RESULTS = HERE / "results.json"
@@ -117,8 +118,9 @@ def overview(results: Results) -> str:
     """One row per data set: published, reference, clean, the best monotone peer, the verdict."""
     head = (
         "| data | metric | published | reference: isotone, small | clean: isotone, small "
-        "| clean: isotone | clean: best monotone peer | within one standard error |\n"
-        "| --- | --- | --- | --- | --- | --- | --- | --- |\n"
+        "| clean: isotone | clean: best monotone peer | small, against all monotone peers "
+        "| isotone, against all monotone peers |\n"
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     )
     rows = [_overview_row(results, dataset) for dataset in LOADERS if dataset in results["clean"]]
     return head + "".join(rows)
@@ -139,7 +141,7 @@ def _overview_row(results: Results, dataset: str) -> str:
         f"{_with(reference, 'deviation')}, {reference['n_parameters']} p." if reference else "–",
         *(_with(clean[name]) for name in OURS),
         f"{_with(clean[peer])}, {peer}" if peer else "–",
-        _verdict(dataset, clean, peer),
+        *(verdict(dataset, clean, name) for name in OURS),
     ]
     return "| " + " | ".join(cells) + " |\n"
 
@@ -156,38 +158,68 @@ def _rank(dataset: str, results: Results) -> str:
     return " (within)" if inside else " (not reached)"
 
 
+def monotone_peers(clean: Mapping[str, Summary]) -> list[str]:
+    """The monotone models that are not ours."""
+    return [n for n in clean if CONTESTANTS[n].monotone and CONTESTANTS[n].needs != "isotone"]
+
+
 def best_peer(dataset: str, clean: Mapping[str, Summary]) -> str:
-    """The best of the monotone models that are not ours."""
-    peers = [
-        name
-        for name in clean
-        if CONTESTANTS[name].monotone and CONTESTANTS[name].needs != "isotone"
-    ]
+    """The monotone peer with the best mean."""
+    peers = monotone_peers(clean)
     return max(peers, key=lambda name: better(dataset, clean[name]["mean"], 0.0), default="")
 
 
-def _verdict(dataset: str, clean: Mapping[str, Summary], peer: str) -> str:
-    """Whether ours is ahead of the best peer, or within the standard error of the difference."""
-    if not peer:
+def verdict(dataset: str, clean: Mapping[str, Summary], name: str) -> str:
+    """Whether a model of ours is ahead of all monotone peers, level, or behind some."""
+    gaps = {peer: compare(dataset, clean[name], clean[peer]) for peer in monotone_peers(clean)}
+    if not gaps:
         return "–"
-    verdicts = [compare(dataset, clean[name], clean[peer]) for name in OURS]
-    return f"small: {verdicts[0]}; large: {verdicts[1]}"
+    behind = [f"{peer} ({-gap:.1f})" for peer, gap in gaps.items() if gap < -1]
+    if behind:
+        return "behind " + ", ".join(behind)
+    return "ahead" if min(gaps.values()) > 0 else "level"
 
 
-def compare(dataset: str, ours: Summary, peer: Summary) -> str:
-    """A verdict from the splits that both have."""
+def compare(dataset: str, ours: Summary, peer: Summary) -> float:
+    """By how many standard errors of the difference ours is better, on splits that both have."""
     common = [k for k in ours["values"] if k in peer["values"]]
-    if len(common) < N_SPLITS:
-        return f"open ({len(common)} splits)"
+    if len(common) < 2:
+        return 0.0  # nothing is known
     a, b = (np.array([summary["values"][k] for k in common]) for summary in (ours, peer))
     gap = better(dataset, float(a.mean()), float(b.mean()))
     error = float(np.sqrt((a.var(ddof=1) + b.var(ddof=1)) / len(common)))
-    return "ahead" if gap > 0 else "yes" if gap >= -error else "no"
+    return gap / max(error, 1e-12)
 
 
 def _with(summary: Summary, key: str = "error") -> str:
     mean, error = summary["mean"], summary[key]
+    if summary["n"] == 1:
+        return f"{mean:.4g}"
     return f"{number(mean, error)} ± {number(error, error)}"
+
+
+def reference(results: Results) -> str:
+    """One row per data set with what was chosen on test rows: published, and run here."""
+    head = "| data | metric | published | " + " | ".join(RUNS) + " |\n"
+    rows = [_reference_row(results, dataset) for dataset in LOADERS]
+    return head + "| --- " * (3 + len(RUNS)) + "|\n" + "".join(filter(None, rows))
+
+
+def _reference_row(results: Results, dataset: str) -> str:
+    found = results.get("reference", {}).get(dataset)
+    if found is None:
+        return ""
+    published = " to ".join(map(str, PUBLISHED[dataset])) if dataset in PUBLISHED else "–"
+    cells = [TITLES[dataset], METRICS[dataset], published]
+    for name in RUNS:
+        summary = found.get(name)
+        cells.append(_of_reference(summary) if summary else "–")
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _of_reference(summary: Summary) -> str:
+    seeds = "" if summary["n"] == N_SEEDS else f", {summary['n']} of {N_SEEDS} seeds"
+    return f"{_with(summary, 'deviation')}, {summary['n_parameters']} p.{seeds}"
 
 
 def detail(results: Results) -> str:
@@ -218,7 +250,7 @@ def _detail(results: Results, dataset: str) -> str:
 
 def render(text: str, results: Results) -> str:
     """A page whose blocks say what the results say."""
-    tables = {"overview": overview, "detail": detail}
+    tables = {"overview": overview, "reference": reference, "detail": detail}
     return _BLOCK.sub(
         lambda block: f"{block[1]}\n{tables[block[2]](results).strip()}\n\n{block[3]}", text
     )

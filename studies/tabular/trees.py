@@ -1,6 +1,7 @@
 """Trees: boosted ones with monotone constraints, from three libraries.
 
-They see the raw table. The number of trees is chosen on the validation rows, at most `ROUNDS`.
+They see the raw table. The number of trees is chosen on the validation rows, at most `ROUNDS`;
+growing stops after `_PATIENCE` trees without a lower loss there.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from isotone.elementary import Floats
 from studies.tabular.contest import BUDGET, Choice, Model, Problem, Table, best
 
-ROUNDS, _PATIENCE = 200, 20
+ROUNDS, _PATIENCE = 600, 20
 
 Setting = dict[str, Any]
 
@@ -140,7 +141,8 @@ class HistGradientBoosting:
         settings = _tried(_settings("max_leaf_nodes", (4, 8, 16, 31)), problem)
         choices = []
         for setting in settings:
-            model = self._model(problem, setting, _most(problem)).fit(train.X, train.y)
+            model = self._model(problem, setting, _most(problem), stop=True)
+            model.fit(train.X, train.y, X_val=validation.X, y_val=validation.y)
             for rounds, score in enumerate(_stages(model, validation.X), start=1):
                 loss = problem.loss(validation.y, score)
                 choices.append(Choice(setting, rounds, loss, score))
@@ -153,7 +155,7 @@ class HistGradientBoosting:
             return Model(lambda X: model.predict(X), nodes)
         return Model(lambda X: model.predict_proba(X)[:, 1], nodes)
 
-    def _model(self, problem: Problem, setting: Setting, rounds: int) -> Any:
+    def _model(self, problem: Problem, setting: Setting, rounds: int, stop: bool = False) -> Any:
         kind = (
             HistGradientBoostingClassifier
             if problem.task == "classification"
@@ -163,7 +165,10 @@ class HistGradientBoosting:
             **setting,
             max_iter=rounds,
             min_samples_leaf=10,
-            early_stopping=False,
+            early_stopping=stop,
+            n_iter_no_change=_PATIENCE,
+            scoring="loss",
+            tol=0.0,
             monotonic_cst=problem.directions,
             random_state=problem.seed,
         )
