@@ -1,6 +1,6 @@
 r"""Duality: what a critic of known Lipschitz constant proves about a Wasserstein distance.
 
-Kantorovich and Rubinstein: for a metric d and all functions h with |h(x) − h(y)| ≤ d(x, y),
+Kantorovich and Rubinstein: for a metric d and all functions h with slope at most 1 in it,
 
 .. math:: W_1(P, Q) = \sup_h \bigl( E_P[h] - E_Q[h] \bigr).
 
