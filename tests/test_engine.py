@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,29 @@ def test_a_score_depends_on_its_row_alone(precision: Any) -> None:
             assert same_bits(np.concatenate(parts), whole)
         assert same_bits(engine(X[::-1])[::-1].copy(), whole)
     assert same_bits(Engine(frozen, threads=3)(X), Engine(frozen)(X))
+
+
+@pytest.mark.parametrize("width", [7, 8, 13, 20, 21])
+def test_full_sorts_of_one_width_give_tiles_the_bits_of_single_rows(width: int) -> None:
+    rng = np.random.default_rng(width)
+    steps: list[Step] = []
+    for n_in, n_out in pairwise([3, width, width, width, 1]):
+        steps += [Dense(rng.normal(size=(n_out, n_in)), rng.normal(size=n_out)), Sort(n_out)]
+    frozen = FrozenNetwork(
+        features=("a", "b", "c"),
+        scaling=Scaling.identity(3),
+        steps=tuple(_single(step) for step in steps),
+        residual=np.ones((1, 3)),
+        lipschitz=np.ones(3),
+        monotonic_cst=np.zeros((1, 3)),
+        precision="float32",
+        grid=None,
+    )
+    X = draw_rows(width, 300, 3)
+    for isa in Engine.instruction_sets():
+        engine = Engine(frozen, isa=isa)
+        one_by_one = np.concatenate([engine(row[None]) for row in X])
+        assert same_bits(engine(X), one_by_one)
 
 
 @pytest.mark.parametrize("group_size", [2, 3, 20, 32, 33, 60, 120])
