@@ -54,7 +54,7 @@ isotone.charts = (() => {
 
   /* Round numbers from low to high, at most n. */
   function ticks(low, high, n) {
-    if (!(high > low)) return [low];
+    if (!(high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high)))) return [low]; // else k + 1 may be k
     const rough = (high - low) / Math.max(n, 1);
     const unit = 10 ** Math.floor(Math.log10(rough));
     const step = unit * [1, 2, 5, 10].find((factor) => factor * unit >= rough * 0.999);

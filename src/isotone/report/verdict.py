@@ -67,7 +67,7 @@ def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
     if not certificate.verdicts:
         yield "No direction is declared: every feature may push the score up and down."
     guarantee = certificate.guarantee.replace("logits", "the scores of classes")
-    yield f"As computed by the machine: {guarantee}."
+    yield f"{'As computed by the machine' if certificate.holds else 'Guaranteed'}: {guarantee}."
     yield (
         "No feature can move it faster than the table below allows, so a small error of a feature "
         "makes a small change."
