@@ -266,6 +266,27 @@ def test_large_numbers_fit_into_their_box(browser: Any, tmp_path: Path) -> None:
         assert boxes == ["-1.5081e+11", "1.25e-6", "12.5"]
 
 
+def test_what_lies_far_outside_or_has_odd_units_is_drawn_and_moved(
+    browser: Any, tmp_path: Path
+) -> None:
+    names = ["income", "debt", "age"]
+    units = Scaling.fit(rows()[names].to_numpy() * [1e12, 1e-30, 1], "standard")
+    frozen = replace(two_classes(), scaling=units)
+    report.write(frozen, tmp_path / "report.html")
+    with opened(browser, tmp_path / "report.html") as page:
+        for k in range(2):
+            page.page.focus(f"#slider-{k}")
+            page.page.keyboard.press("Home")
+            assert page.run("() => isotone.app.row")[k] < 0
+            assert len(page.page.input_value(f"#value-{k}")) <= 10
+        for far in ("9e99", "-1e308"):
+            page.page.fill("#value-0", far)
+            page.settle()
+            row = page.run("() => isotone.app.row")
+            assert page.run("() => isotone.app.scores") == frozen.score([row]).tolist()
+        page.assert_clean()
+
+
 NARROWEST = """() => Math.min(...[...document.querySelectorAll(".control > label")].map(
     label => label.getBoundingClientRect().width))"""
 

@@ -278,8 +278,8 @@ isotone.Explorer = class {
     const raw = this.network.back(control.feature, low + share * (high - low));
     if (control.whole) return Math.round(raw);
     if (this.network.scaling.log[control.feature]) return Number(raw.toPrecision(4));
-    const digits = Math.ceil(-Math.log10((high - low) / 1000));
-    return Number(raw.toFixed(Math.min(Math.max(digits, 0), 20)));
+    const unit = 10 ** Math.floor(Math.log10((high - low) / 1000));
+    return Number((Math.round(raw / unit) * unit).toPrecision(12));
   }
 
   onChange(listener) {

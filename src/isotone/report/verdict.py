@@ -186,8 +186,8 @@ def _limits(certificate: Certificate) -> Iterator[str]:
     if any(sign == 0 for row in certificate.frozen.monotonic_cst for sign in row):
         yield "The direction of features marked free; only their slope is bounded."
     yield (
-        f"Anything beyond {clip} scaled units from the center of a feature: such a value counts "
-        f"as if it were at {clip}."
+        f"That a feature still counts beyond {clip} scaled units from its center: such a value is "
+        f"taken as if it were at {clip}, and the score stays the same there."
     )
     error = max(certificate.rounding_errors)
     if math.isfinite(error):
