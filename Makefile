@@ -8,7 +8,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
-	@echo "make demo            a trigger: train, certify, threshold by rate, C++ and ONNX, figures; 5 minutes"
+	@echo "make demo            a trigger: train, certify, threshold by rate, C++ and ONNX, figures; about a minute"
 	@echo "make test            lint, type check and test"
 	@echo "make format          sort imports and lay out the code"
 	@echo "make bench-sort      GroupSort against torch.sort, forward and backward"

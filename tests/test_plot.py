@@ -178,6 +178,15 @@ def test_a_broken_promise_is_orange() -> None:
     assert ax.get_title(loc="left").startswith("FAILS: nothing")
 
 
+def test_names_are_literal_and_long_ones_leave_room_for_the_picture() -> None:
+    frozen = small((1, -1, 0), features=[r"cost $\bad$ of $x", "long " * 40, "age"])
+    for ax in (plot.certificate(frozen), plot.heatmap(frozen), plot.response(frozen, 1)):
+        ax.figure.canvas.draw()  # warnings of a layout that collapsed are errors
+        assert ax.get_window_extent().width > 150
+    tick = plot.certificate(frozen).get_yticklabels()[0].get_text()
+    assert tick.startswith(r"cost \$\bad\$ of \$x")
+
+
 def test_axes_that_are_given_are_used() -> None:
     ax = pyplot.figure().subplots()
     frozen = small()

@@ -245,6 +245,76 @@ def test_categories_and_gaps_have_controls_and_names_stay_text(
         page.assert_clean()
 
 
+def test_one_row_and_columns_of_one_value_are_drawn(browser: Any, tmp_path: Path) -> None:
+    """Bins of no width: ticks of such an axis never ended, and the page hung."""
+    rows(1).assign(run=0.1257302210933933).to_csv(tmp_path / "t.csv", index=False)
+    report.write(two_classes(), tmp_path / "report.html", tmp_path / "t.csv", target="paid")
+    with opened(browser, tmp_path / "report.html") as page:
+        for name in ("income", "run"):
+            page.page.select_option("#against", label=name)
+            texts = page.page.locator(f"#quality svg[aria-label$='against {name}'] text")
+            assert texts.count() > 3
+        page.assert_clean()
+
+
+def test_large_numbers_fit_into_their_box(browser: Any, tmp_path: Path) -> None:
+    report.write(two_classes(), tmp_path / "report.html")
+    with opened(browser, tmp_path / "report.html") as page:
+        page.run("() => isotone.app.setRow([-150810000000, 0.00000125, 12.5])")
+        boxes = [page.page.input_value(f"#value-{k}") for k in range(3)]
+        assert [float(box) for box in boxes] == [-150810000000, 0.00000125, 12.5]
+        assert boxes == ["-1.5081e+11", "1.25e-6", "12.5"]
+
+
+def test_what_lies_far_outside_or_has_odd_units_is_drawn_and_moved(
+    browser: Any, tmp_path: Path
+) -> None:
+    names = ["income", "debt", "age"]
+    units = Scaling.fit(rows()[names].to_numpy() * [1e12, 1e-30, 1], "standard")
+    frozen = replace(two_classes(), scaling=units)
+    report.write(frozen, tmp_path / "report.html")
+    with opened(browser, tmp_path / "report.html") as page:
+        for k in range(2):
+            page.page.focus(f"#slider-{k}")
+            page.page.keyboard.press("Home")
+            assert page.run("() => isotone.app.row")[k] < 0
+            assert len(page.page.input_value(f"#value-{k}")) <= 10
+        for far in ("9e99", "-1e308"):
+            page.page.fill("#value-0", far)
+            page.settle()
+            row = page.run("() => isotone.app.row")
+            assert page.run("() => isotone.app.scores") == frozen.score([row]).tolist()
+        page.assert_clean()
+
+
+NARROWEST = """() => Math.min(...[...document.querySelectorAll(".control > label")].map(
+    label => label.getBoundingClientRect().width))"""
+
+
+def test_names_keep_their_room_beside_directions_of_several_classes(
+    browser: Any, tmp_path: Path
+) -> None:
+    frozen = every_step(3, outputs="logits")
+    kinds = tuple(f"a class with a long name, {k}" for k in range(3))
+    report.write(replace(frozen, classes=kinds), tmp_path / "report.html")
+    with opened(browser, tmp_path / "report.html") as page:
+        words = [[1] * frozen.n_features] * 3
+        page.run("words => { isotone.app.data.network.declared = words; }", words)
+        page.run("""() => document.querySelectorAll(".direction").forEach((each, k) => {
+            each.textContent = isotone.app.direction([k]); })""")
+        for width, height in SIZES:
+            page.page.set_viewport_size({"width": width, "height": height})
+            assert page.run(NARROWEST) >= 90
+
+
+def test_directions_that_are_not_proved_are_not_called_free(browser: Any, tmp_path: Path) -> None:
+    honest = two_classes()
+    report.write(replace(honest, residual=-honest.residual), tmp_path / "report.html")
+    with opened(browser, tmp_path / "report.html") as page:
+        found = page.page.locator(".direction").all_inner_texts()
+        assert found == ["↕ should rise, not proved", "↕ should fall, not proved", "↕ free"]
+
+
 BACKGROUND = "() => getComputedStyle(document.body).backgroundColor"
 
 

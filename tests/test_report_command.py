@@ -116,6 +116,18 @@ def test_the_command_writes_a_report(
     assert content(out)["history"] is None
 
 
+def test_the_command_warns_of_a_certificate_that_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    honest = two_classes()
+    forged = replace(honest, residual=-honest.residual)
+    forged.save(tmp_path / "model.isotone")
+    with pytest.raises(SystemExit) as exit:
+        run("report", tmp_path / "model.isotone", "--out", tmp_path / "report.html")
+    assert exit.value.code == 0
+    assert "a declared constraint of this model does not hold" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("out", "message"),
     [

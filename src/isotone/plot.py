@@ -78,7 +78,10 @@ def response(
         bottom: Any = {"color": BLACK, "alpha": 0.4, "transform": ax.get_xaxis_transform()}
         ax.plot(ticks, np.zeros(len(ticks)), "|", **bottom)
     ax.set(
-        xlabel=frozen.features[i], ylabel=view.label, xlim=x[[0, -1]], xscale=_kind(frozen, i, x)
+        xlabel=_literal(frozen.features[i]),
+        ylabel=_literal(view.label),
+        xlim=x[[0, -1]],
+        xscale=_kind(frozen, i, x),
     )
     return ax
 
@@ -119,11 +122,12 @@ def heatmap(
     scores = view.scores(view.rows({i: meshes[0].ravel(), j: meshes[1].ravel()}))
     lead = _lead(frozen, scores, view.output, threshold)
     image = color_map(ax, axes, view.shown(scores), lead)
-    ax.figure.colorbar(image, ax=ax, label=view.label)
+    ax.figure.colorbar(image, ax=ax, label=_literal(view.label))
     if view.table is not None:
         _points(ax, view.table[:, [i, j]], y)
-    ax.set(xlabel=frozen.features[i], xscale=_kind(frozen, i, axes[0]), xlim=axes[0][[0, -1]])
-    ax.set(ylabel=frozen.features[j], yscale=_kind(frozen, j, axes[1]), ylim=axes[1][[0, -1]])
+    names = [_literal(frozen.features[k]) for k in (i, j)]
+    ax.set(xlabel=names[0], xscale=_kind(frozen, i, axes[0]), xlim=axes[0][[0, -1]])
+    ax.set(ylabel=names[1], yscale=_kind(frozen, j, axes[1]), ylim=axes[1][[0, -1]])
     return ax
 
 
@@ -147,7 +151,10 @@ def certificate(frozen: FrozenNetwork, *, output: Which = 0, ax: Axes | None = N
         ax.annotate(f"{slope.raw} per unit", (1.02, i), **beside, fontsize="small")
     ax.use_sticky_edges = False  # a little room beside the bars
     ax.axvline(0.0, color=BLACK, linewidth=0.8)
-    names = [f"{name}\n{frozen.direction(i)}" for i, name in enumerate(frozen.features)]
+    names = [
+        f"{_literal(name, 28)}\n{_literal(frozen.direction(i))}"
+        for i, name in enumerate(frozen.features)
+    ]
     ax.set_yticks(range(len(names)), names)
     ax.set(
         ylim=(len(names) - 0.5, -0.5), xlabel="slope in scaled units; at the right in raw units"
@@ -155,6 +162,12 @@ def certificate(frozen: FrozenNetwork, *, output: Which = 0, ax: Axes | None = N
     verdict = "holds" if found.holds else "FAILS"
     ax.set_title(f"{verdict}: {found.guarantee}", fontsize="medium", loc="left", wrap=True)
     return ax
+
+
+def _literal(name: str, most: int = 48) -> str:
+    """A name as matplotlib shall write it: what is long is cut, and dollars are no formula."""
+    short = name if len(name) <= most else f"{name[: most - 1]}…"
+    return short.replace("$", r"\$")
 
 
 def color_map(ax: Axes, axes: Sequence[Floats], colors: Floats, lead: Floats | None) -> QuadMesh:
@@ -377,5 +390,5 @@ def _points(ax: Axes, points: Floats, y: Any) -> None:
             "leave it out, or group them"
         )
     for label, mark in zip(kinds, _MARKS, strict=False):
-        ax.plot(*points[labels == label].T, mark, label=str(label), **style)
+        ax.plot(*points[labels == label].T, mark, label=_literal(str(label)), **style)
     ax.legend(fontsize="small")

@@ -9,7 +9,7 @@ import typer
 
 import isotone
 from isotone import report as reports
-from isotone.cli.terminal import output, printable
+from isotone.cli.terminal import errors, output, printable
 from isotone.report.history import beside, read_history
 from isotone.table import split_tree
 
@@ -63,6 +63,9 @@ def report(
     output.print(
         printable(f"wrote {out}, {size / 1e3:,.0f} kB: open it in a browser"), soft_wrap=True
     )
+    if not isotone.certify(frozen).holds:
+        errors.print("warning: ", style="bold yellow", end="")
+        errors.print("a declared constraint of this model does not hold; see the verdict")
 
 
 def _refuse_overwriting(out: Path, model: Path, table: str | None) -> None:

@@ -27,6 +27,7 @@ def describe_network(certificate: Certificate) -> dict[str, Any]:
     return {name: data[name] for name in names} | {
         "fingerprint": certificate.fingerprint,
         "directions": _kept_directions(certificate),
+        "declared": frozen.monotonic_cst.tolist(),
         "slopes": slopes,
         "errors": [
             error if math.isfinite(error) else None for error in certificate.rounding_errors

@@ -54,7 +54,7 @@ isotone.charts = (() => {
 
   /* Round numbers from low to high, at most n. */
   function ticks(low, high, n) {
-    if (!(high > low)) return [low];
+    if (!(high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high)))) return [low]; // else k + 1 may be k
     const rough = (high - low) / Math.max(n, 1);
     const unit = 10 ** Math.floor(Math.log10(rough));
     const step = unit * [1, 2, 5, 10].find((factor) => factor * unit >= rough * 0.999);
@@ -173,6 +173,11 @@ isotone.charts = (() => {
     return text.length <= most ? text : `${text.slice(0, Math.max(most - 1, 3))}…`;
   }
 
+  /* A pixel that a browser can read, also of what lies far outside the chart. */
+  function near(pixel) {
+    return Math.min(Math.max(pixel, -1e6), 1e6);
+  }
+
   function path(points) {
     let d = "";
     let pen = false;
@@ -181,7 +186,7 @@ isotone.charts = (() => {
         pen = false;
         continue;
       }
-      d += `${pen ? "L" : "M"}${px.toFixed(2)} ${py.toFixed(2)}`;
+      d += `${pen ? "L" : "M"}${near(px).toFixed(2)} ${near(py).toFixed(2)}`;
       pen = true;
     }
     return d;
@@ -246,7 +251,7 @@ isotone.charts = (() => {
   /* Marks of one kind, in pixels; the shape tells classes apart where the color cannot. */
   function marks(chart, points, kind, shape = 0, r = 3) {
     const draw = SHAPES[shape % SHAPES.length];
-    const d = points.map(([x, y]) => draw(chart.xs.of(x), chart.ys.of(y), r)).join("");
+    const d = points.map(([x, y]) => draw(near(chart.xs.of(x)), near(chart.ys.of(y)), r)).join("");
     chart.plot.append(node("path", { class: `marks ${kind}`, d }));
   }
 

@@ -120,7 +120,7 @@ isotone.Explorer = class {
       const k = Math.min(Math.max(Math.round(Number(box.value) || 1), 1), number.length) - 1;
       box.value = k + 1;
       const seen = truth === null ? "" : `, ${this.truth(truth[k])}`;
-      about.textContent = `row ${number[k]} of ${this.data.sample.name}${seen}`;
+      about.textContent = `row ${number[k]} of ${this.data.sample.name}, counted from 0${seen}`;
       this.setRow(columns.map((column) => column[k]));
     };
     const move = (by) => () => {
@@ -160,13 +160,15 @@ isotone.Explorer = class {
   direction(features) {
     const { outcomes, network } = this.data;
     const signs = features.map((i) => network.directions.map((row) => row[i]));
-    const words = { 1: "↗ only rises", "-1": "↘ only falls" }; // where it is proved
+    const proved = { 1: "↗ only rises", "-1": "↘ only falls" };
+    const hoped = { 1: "↕ should rise, not proved", "-1": "↕ should fall, not proved" };
     const found = [];
     signs.forEach((row, f) => row.forEach((sign, j) => {
-      if (!sign) return;
+      const declared = network.declared[j][features[f]];
+      if (!declared) return;
       const about = row.length > 1 ? ` (${outcomes.classes[j] || outcomes.outputs[j]})` : "";
       const along = features.length > 1 ? ` with ${network.features[features[f]]}` : "";
-      found.push(`${words[sign]}${about}${along}`);
+      found.push(`${sign ? proved[sign] : hoped[declared]}${about}${along}`);
     }));
     return found.join(", ") || "↕ free";
   }
@@ -202,7 +204,7 @@ isotone.Explorer = class {
     const refresh = (from) => {
       const raw = this.row[i];
       if (from !== slider) slider.value = 1000 * this.share(control, raw);
-      if (from !== box) box.value = String(raw);
+      if (from !== box) box.value = this.typed(raw);
       slider.setAttribute("aria-valuetext", format(raw, 6));
       outside.textContent = raw < control.low || raw > control.high ? "outside" : "";
     };
@@ -228,6 +230,12 @@ isotone.Explorer = class {
     if (control.indicator !== undefined) made.append(this.missing(control, k, [slider, box], refresh));
     refresh();
     return made;
+  }
+
+  /* All digits of a number, the way that takes less room in a box. */
+  typed(raw) {
+    const [plain, power] = [String(raw), raw.toExponential()];
+    return power.length < plain.length ? power : plain;
   }
 
   /* The slider over a bar that marks the range of the table. */
@@ -270,8 +278,8 @@ isotone.Explorer = class {
     const raw = this.network.back(control.feature, low + share * (high - low));
     if (control.whole) return Math.round(raw);
     if (this.network.scaling.log[control.feature]) return Number(raw.toPrecision(4));
-    const digits = Math.ceil(-Math.log10((high - low) / 1000));
-    return Number(raw.toFixed(Math.min(Math.max(digits, 0), 20)));
+    const unit = 10 ** Math.floor(Math.log10((high - low) / 1000));
+    return Number((Math.round(raw / unit) * unit).toPrecision(12));
   }
 
   onChange(listener) {

@@ -145,7 +145,9 @@ isotone.panels = (() => {
       const n = found.at.length;
       if (edges) {
         const [low, high] = [edges[0], edges[n]].map(scale.forth);
-        return { low, high, map: scale, label: found.column };
+        const apart = high - low > 1e-9 * Math.max(Math.abs(low), Math.abs(high));
+        const beyond = apart ? 0 : 0.1 * Math.abs(low) || 0.5; // one value: in the middle
+        return { low: low - beyond, high: high + beyond, map: scale, label: found.column };
       }
       const letters = Math.max(3, Math.floor((width - 72) / n / 7));
       const name = (k) => isotone.charts.shorten(found.at[k], letters);

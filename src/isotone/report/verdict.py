@@ -67,7 +67,7 @@ def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
     if not certificate.verdicts:
         yield "No direction is declared: every feature may push the score up and down."
     guarantee = certificate.guarantee.replace("logits", "the scores of classes")
-    yield f"As computed by the machine: {guarantee}."
+    yield f"{'As computed by the machine' if certificate.holds else 'Guaranteed'}: {guarantee}."
     yield (
         "No feature can move it faster than the table below allows, so a small error of a feature "
         "makes a small change."
@@ -186,8 +186,8 @@ def _limits(certificate: Certificate) -> Iterator[str]:
     if any(sign == 0 for row in certificate.frozen.monotonic_cst for sign in row):
         yield "The direction of features marked free; only their slope is bounded."
     yield (
-        f"Anything beyond {clip} scaled units from the center of a feature: such a value counts "
-        f"as if it were at {clip}."
+        f"That a feature still counts beyond {clip} scaled units from its center: such a value is "
+        f"taken as if it were at {clip}, and the score stays the same there."
     )
     error = max(certificate.rounding_errors)
     if math.isfinite(error):
