@@ -70,7 +70,7 @@ def test_the_lower_bound_is_never_above_the_exact_distance(metric: float) -> Non
 def test_the_bound_is_met_by_a_shift_along_a_coordinate(metric: float) -> None:
     P = gaussian(50, 3, 0)
     found = wasserstein(P, P + 2.0 * np.eye(3)[0], metric=metric, random_state=0, schedule=MEDIUM)
-    assert 1.98 < found.lower_bound <= 2.0
+    assert 1.98 < found.critic_bound <= found.lower_bound <= 2.0
     assert found.estimate - found.lower_bound < 1e-9
 
 
@@ -82,15 +82,26 @@ def test_a_thousand_points_in_two_dimensions_are_within_two_percent() -> None:
     truth = exact(P, ring)
     schedule = Schedule(steps=1500)  # half the default
     found = wasserstein(P, ring, random_state=0, schedule=schedule, upper_bound=True)
-    assert 0.98 * truth < found.lower_bound <= truth
+    assert 0.98 * truth < found.critic_bound <= found.lower_bound <= truth
+    assert found.lower_bound > 0.9998 * truth
     assert truth <= found.upper_bound <= truth * (1 + 1e-9)  # type: ignore[operator]
+
+
+def test_two_samples_of_one_distribution_are_told_apart_by_refinement() -> None:
+    """What is between them is noise, which the critic does not learn."""
+    P, Q = gaussian(600, 2, 0), gaussian(500, 2, 1)
+    truth = exact(P, Q)
+    found = wasserstein(P, Q, **SMALL)
+    assert found.critic_bound < 0.9 * truth < 0.9998 * truth < found.lower_bound <= truth
+    plain = wasserstein(P, Q, refine=False, **SMALL)
+    assert plain.lower_bound == plain.critic_bound == found.critic_bound
 
 
 def test_one_dimension_follows_the_quantile_formula() -> None:
     P, Q = gaussian(200, 1, 0), 2.0 * gaussian(200, 1, 1) + 1.0
     truth = np.abs(np.sort(P[:, 0]) - np.sort(Q[:, 0])).mean()
     found = wasserstein(P, Q, random_state=0, upper_bound=True, schedule=MEDIUM)
-    assert 0.97 * truth < found.lower_bound <= truth
+    assert 0.97 * truth < found.critic_bound <= truth
     assert truth <= found.upper_bound <= truth * (1 + 1e-12)  # type: ignore[operator]
 
 
@@ -108,7 +119,7 @@ def test_a_cloud_and_its_enlargement() -> None:
     P = gaussian(300, 2, 0)
     truth = np.linalg.norm(P, axis=1).mean()
     found = wasserstein(P, 2.0 * P, random_state=0, upper_bound=True, schedule=MEDIUM)
-    assert 0.97 * truth < found.lower_bound <= truth <= found.upper_bound  # type: ignore[operator]
+    assert 0.97 * truth < found.critic_bound <= truth <= found.upper_bound  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
@@ -130,7 +141,7 @@ def test_identical_clouds_are_at_distance_zero() -> None:
 
 def test_single_points() -> None:
     found = wasserstein([[1.0, 2.0]], [[4.0, 6.0]], upper_bound=True, schedule=MEDIUM)
-    assert 4.5 < found.lower_bound <= 5.0 <= found.upper_bound < 5.0 + 1e-12  # type: ignore[operator]
+    assert 4.5 < found.critic_bound <= 5.0 <= found.upper_bound < 5.0 + 1e-12  # type: ignore[operator]
     same = wasserstein([[7.0]], [[7.0]], upper_bound=True, **SMALL)
     assert (same.lower_bound, same.upper_bound) == (0.0, 0.0)
 
@@ -139,7 +150,7 @@ def test_fifty_dimensions_and_unequal_sizes() -> None:
     P, Q = gaussian(20, 50, 0), gaussian(70, 50, 1, shift=5.0)
     found = wasserstein(P, Q, upper_bound=True, **SMALL)
     truth = exact(P, Q)
-    assert 3.0 < found.lower_bound <= truth <= found.upper_bound < 1.05 * truth  # type: ignore[operator]
+    assert 3.0 < found.critic_bound <= truth <= found.upper_bound < 1.05 * truth  # type: ignore[operator]
 
 
 def test_a_weight_is_a_number_of_points_and_zero_is_none() -> None:
@@ -272,5 +283,5 @@ def test_the_critic_is_a_model_like_any_other(tmp_path: Any) -> None:
     assert isotone.certify(found.critic).holds
     found.critic.save(tmp_path / "critic.isotone")
     again = isotone.load(tmp_path / "critic.isotone")
-    assert dual_value(again, Cloud.of(P), Cloud.of(Q)).lower_bound == found.lower_bound
+    assert dual_value(again, Cloud.of(P), Cloud.of(Q)).lower_bound == found.critic_bound
     assert again.features == ("a", "b")

@@ -126,6 +126,7 @@ def _write(found: Distance, out: Path) -> None:
     content = {
         "estimate": found.estimate,
         "lower_bound": found.lower_bound,
+        "critic_bound": found.critic_bound,
         "upper_bound": found.upper_bound,
         "held_out": found.held_out,
         "metric": found.critic.metric,
