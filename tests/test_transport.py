@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import ot
+import pandas as pd
 import pytest
 import torch
 from scipy.spatial.distance import cdist
@@ -228,6 +229,7 @@ def test_values_are_differentiable_in_points_and_weights() -> None:
 
 
 GOOD = [[0.0, 1.0], [2.0, 3.0]]
+FRAME = pd.DataFrame(GOOD, columns=["x", "y"])
 
 
 @pytest.mark.parametrize(
@@ -241,6 +243,12 @@ GOOD = [[0.0, 1.0], [2.0, 3.0]]
         ((GOOD, GOOD, None, [1.0, math.inf]), "weight of point 1 of `Q` is inf"),
         ((GOOD, GOOD, [1.0]), r"weights of `P` have shape \(1,\) but it has 2 points"),
         ((GOOD, GOOD, [0.0, 0.0]), "all weights of `P` are 0; a cloud needs some mass"),
+        ((GOOD, GOOD, ["a", "b"]), "weights of `P` are no numbers"),
+        ((GOOD, GOOD, (w for w in [1.0, 2.0])), "are no numbers .*give a list or an array"),
+        ((GOOD, GOOD, [1.0, math.nan]), "weight of point 1 of `P` is nan"),
+        ((GOOD, (row for row in GOOD)), "`Q` cannot be used: `X` is no table of numbers"),
+        ((torch.ones(2, 2).requires_grad_(), GOOD), "`P` cannot be used: Can't call numpy"),
+        ((FRAME, FRAME[["y", "x"]]), "columns .'x', 'y'. and `Q` has .'y', 'x'.; coordinates"),
         (([[1e200, 0.0]], GOOD), "coordinates must be at most 1e[+]100"),
     ],
 )
@@ -249,12 +257,33 @@ def test_clouds_that_cannot_be_used_are_refused(arguments: Any, message: str) ->
         wasserstein(*arguments)
 
 
+def test_one_point_cannot_be_split() -> None:
+    with pytest.raises(ValueError, match="needs at least two points in each cloud"):
+        wasserstein([[1.0]], [[2.0]], schedule=Schedule(validation=0.2))
+
+
+def test_tables_and_tensors_are_clouds() -> None:
+    arrays = wasserstein(GOOD, np.array(GOOD) + 1.0, [1.0, 2.0], **SMALL).lower_bound
+    series = pd.Series([1.0, 2.0], index=[7, 3])
+    assert wasserstein(FRAME, FRAME + 1.0, series, **SMALL).lower_bound == arrays
+    tensors = torch.tensor(GOOD), torch.tensor(GOOD) + 1.0, torch.tensor([1.0, 2.0])
+    assert wasserstein(*tensors, **SMALL).lower_bound == arrays
+
+
+def test_a_far_point_of_hardly_any_weight() -> None:
+    """Its scaled coordinates would not fit into float32."""
+    P, Q, weights = [[0.0], [1.0], [1e60]], [[0.0], [2.0]], [1.0, 1.0, 1e-300]
+    found = wasserstein(P, Q, weights, upper_bound=True, **SMALL)
+    assert 0 <= found.lower_bound <= 0.5 * (1 + 1e-12) <= found.upper_bound  # type: ignore[operator]
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"metric": 3}, ValueError, "`metric=3` must be 1, 2 or infinity"),
         ({"random_state": "x"}, TypeError, "`random_state='x'` must be a whole number"),
         ({"random_state": -1}, ValueError, "`random_state=-1` must be at least 0"),
+        ({"schedule": 5}, TypeError, "`schedule=5` must be a Schedule"),
         ({"group_size": 7}, ValueError, "does not divide"),
     ],
 )

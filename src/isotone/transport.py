@@ -22,7 +22,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
 from isotone import couplings
-from isotone.clouds import Cloud, check_pair, common_scaling, reach
+from isotone.clouds import Cloud, check_names, check_pair, common_scaling, reach
 from isotone.critics import GROUP_SIZE, WIDTHS, Critics, cosine, draws, seed_of
 from isotone.duality import dual_value, unit_scores
 from isotone.freezing import freeze
@@ -149,7 +149,10 @@ def wasserstein(
     """
     clouds = Cloud.of(P, weights_p, "P"), Cloud.of(Q, weights_q, "Q")
     check_pair(*clouds)
-    schedule = schedule or Schedule()
+    check_names(P, Q)
+    schedule = Schedule() if schedule is None else schedule
+    if not isinstance(schedule, Schedule):
+        raise TypeError(f"`schedule={schedule!r}` must be a Schedule, as Schedule(steps=1000) is")
     seed = seed_of(random_state)
     training, held_out = _divide(clouds, schedule, seed)
     scaling = common_scaling(*clouds)
@@ -241,6 +244,11 @@ def _divide(clouds: Pair, schedule: Schedule, seed: int) -> tuple[Pair, Pair | N
     """Points to learn from, and points to judge by."""
     if not schedule.validation:
         return clouds, None
+    if min(len(clouds[0]), len(clouds[1])) < 2:
+        raise ValueError(
+            f"`validation={schedule.validation}` needs at least two points in each cloud, but "
+            f"there are {len(clouds[0])} and {len(clouds[1])}: leave it at 0"
+        )
     masks = [
         split(len(cloud), schedule.validation, seed=seed + k) for k, cloud in enumerate(clouds)
     ]
