@@ -90,7 +90,7 @@ def test_a_thousand_points_in_two_dimensions_are_within_two_percent() -> None:
 
 def test_two_samples_of_one_distribution_are_told_apart_by_refinement() -> None:
     """What is between them is noise, which the critic does not learn."""
-    P, Q = gaussian(600, 2, 0), gaussian(500, 2, 1)
+    P, Q = gaussian(300, 2, 0), gaussian(250, 2, 1)
     truth = exact(P, Q)
     found = wasserstein(P, Q, **SMALL)
     assert found.critic_bound < 0.9 * truth < 0.9998 * truth < found.lower_bound <= truth
