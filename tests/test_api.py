@@ -27,7 +27,7 @@ NUMPY_HALF = [
 TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
     *("freezing", "losses", "rows", "checkpoint", "training", "learners", "ensemble"),
-    *("streaming", "sweep", "couplings", "critics", "transport"),
+    *("streaming", "sweep", "couplings", "potentials", "critics", "transport"),
     *("shapes", "shapefits"),
     *("examples", "columns", "targets", "settings", "committee", "fitting"),
     *("certified", "estimators"),

@@ -116,7 +116,7 @@ def test_draws_follow_the_weights() -> None:
             "weights that do not sum to one",
         ),
         (Circles(), {"start": [0.0, 0.0]}, "give finite parameters"),
-        (Circles(), {"n_starts": 0}, "for at least one start"),
+        (Circles(), {"n_starts": 0}, "`n_starts=0` must be a whole number"),
     ],
 )
 def test_fits_that_cannot_be_made_are_refused(shape: Any, options: Any, message: str) -> None:
@@ -132,7 +132,11 @@ def test_fits_that_cannot_be_made_are_refused(shape: Any, options: Any, message:
         (lambda: Circles(n_points=50), "`n_points=50` a multiple of 12"),
         (lambda: Triangles(density="odd"), "`density='odd'` must be 'even' or 'free'"),  # type: ignore[arg-type]
         (lambda: Ellipses(blur=-1.0), "`blur=-1.0` finite and at least 0"),
-        (lambda: Turns(steps=0), "`steps=0` must be at least 1"),
+        (lambda: Turns(steps=0), "`steps=0` must be a whole number, of at least 1"),
+        (lambda: Turns(steps=1.5), "`steps=1.5` must be a whole number"),  # type: ignore[arg-type]
+        (lambda: flow([[0.0]], [[1.0]], steps=0), "`steps=0` must be a whole number"),
+        (lambda: flow([[0.0]], [[1.0]], frames=0), "`frames=0` must be a whole number"),
+        (lambda: flow([[0.0]], [[1.0]], critic_steps=0), "`critic_steps=0` must be a whole"),
         (lambda: Turns(critic_rate=0.0), "`critic_rate=0.0` must be positive"),
     ],
 )

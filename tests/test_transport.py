@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import ot
+import pandas as pd
 import pytest
 import torch
 from scipy.spatial.distance import cdist
@@ -70,7 +71,7 @@ def test_the_lower_bound_is_never_above_the_exact_distance(metric: float) -> Non
 def test_the_bound_is_met_by_a_shift_along_a_coordinate(metric: float) -> None:
     P = gaussian(50, 3, 0)
     found = wasserstein(P, P + 2.0 * np.eye(3)[0], metric=metric, random_state=0, schedule=MEDIUM)
-    assert 1.98 < found.lower_bound <= 2.0
+    assert 1.98 < found.critic_bound <= found.lower_bound <= 2.0
     assert found.estimate - found.lower_bound < 1e-9
 
 
@@ -82,15 +83,26 @@ def test_a_thousand_points_in_two_dimensions_are_within_two_percent() -> None:
     truth = exact(P, ring)
     schedule = Schedule(steps=1500)  # half the default
     found = wasserstein(P, ring, random_state=0, schedule=schedule, upper_bound=True)
-    assert 0.98 * truth < found.lower_bound <= truth
+    assert 0.98 * truth < found.critic_bound <= found.lower_bound <= truth
+    assert found.lower_bound > 0.9998 * truth
     assert truth <= found.upper_bound <= truth * (1 + 1e-9)  # type: ignore[operator]
+
+
+def test_two_samples_of_one_distribution_are_told_apart_by_refinement() -> None:
+    """What is between them is noise, which the critic does not learn."""
+    P, Q = gaussian(300, 2, 0), gaussian(250, 2, 1)
+    truth = exact(P, Q)
+    found = wasserstein(P, Q, **SMALL)
+    assert found.critic_bound < 0.9 * truth < 0.9998 * truth < found.lower_bound <= truth
+    plain = wasserstein(P, Q, refine=False, **SMALL)
+    assert plain.lower_bound == plain.critic_bound == found.critic_bound
 
 
 def test_one_dimension_follows_the_quantile_formula() -> None:
     P, Q = gaussian(200, 1, 0), 2.0 * gaussian(200, 1, 1) + 1.0
     truth = np.abs(np.sort(P[:, 0]) - np.sort(Q[:, 0])).mean()
     found = wasserstein(P, Q, random_state=0, upper_bound=True, schedule=MEDIUM)
-    assert 0.97 * truth < found.lower_bound <= truth
+    assert 0.97 * truth < found.critic_bound <= truth
     assert truth <= found.upper_bound <= truth * (1 + 1e-12)  # type: ignore[operator]
 
 
@@ -108,7 +120,7 @@ def test_a_cloud_and_its_enlargement() -> None:
     P = gaussian(300, 2, 0)
     truth = np.linalg.norm(P, axis=1).mean()
     found = wasserstein(P, 2.0 * P, random_state=0, upper_bound=True, schedule=MEDIUM)
-    assert 0.97 * truth < found.lower_bound <= truth <= found.upper_bound  # type: ignore[operator]
+    assert 0.97 * truth < found.critic_bound <= truth <= found.upper_bound  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
@@ -130,7 +142,7 @@ def test_identical_clouds_are_at_distance_zero() -> None:
 
 def test_single_points() -> None:
     found = wasserstein([[1.0, 2.0]], [[4.0, 6.0]], upper_bound=True, schedule=MEDIUM)
-    assert 4.5 < found.lower_bound <= 5.0 <= found.upper_bound < 5.0 + 1e-12  # type: ignore[operator]
+    assert 4.5 < found.critic_bound <= 5.0 <= found.upper_bound < 5.0 + 1e-12  # type: ignore[operator]
     same = wasserstein([[7.0]], [[7.0]], upper_bound=True, **SMALL)
     assert (same.lower_bound, same.upper_bound) == (0.0, 0.0)
 
@@ -139,7 +151,7 @@ def test_fifty_dimensions_and_unequal_sizes() -> None:
     P, Q = gaussian(20, 50, 0), gaussian(70, 50, 1, shift=5.0)
     found = wasserstein(P, Q, upper_bound=True, **SMALL)
     truth = exact(P, Q)
-    assert 3.0 < found.lower_bound <= truth <= found.upper_bound < 1.05 * truth  # type: ignore[operator]
+    assert 3.0 < found.critic_bound <= truth <= found.upper_bound < 1.05 * truth  # type: ignore[operator]
 
 
 def test_a_weight_is_a_number_of_points_and_zero_is_none() -> None:
@@ -217,6 +229,7 @@ def test_values_are_differentiable_in_points_and_weights() -> None:
 
 
 GOOD = [[0.0, 1.0], [2.0, 3.0]]
+FRAME = pd.DataFrame(GOOD, columns=["x", "y"])
 
 
 @pytest.mark.parametrize(
@@ -230,6 +243,12 @@ GOOD = [[0.0, 1.0], [2.0, 3.0]]
         ((GOOD, GOOD, None, [1.0, math.inf]), "weight of point 1 of `Q` is inf"),
         ((GOOD, GOOD, [1.0]), r"weights of `P` have shape \(1,\) but it has 2 points"),
         ((GOOD, GOOD, [0.0, 0.0]), "all weights of `P` are 0; a cloud needs some mass"),
+        ((GOOD, GOOD, ["a", "b"]), "weights of `P` are no numbers"),
+        ((GOOD, GOOD, (w for w in [1.0, 2.0])), "are no numbers .*give a list or an array"),
+        ((GOOD, GOOD, [1.0, math.nan]), "weight of point 1 of `P` is nan"),
+        ((GOOD, (row for row in GOOD)), "`Q` cannot be used: `X` is no table of numbers"),
+        ((torch.ones(2, 2).requires_grad_(), GOOD), "`P` cannot be used: Can't call numpy"),
+        ((FRAME, FRAME[["y", "x"]]), "columns .'x', 'y'. and `Q` has .'y', 'x'.; coordinates"),
         (([[1e200, 0.0]], GOOD), "coordinates must be at most 1e[+]100"),
     ],
 )
@@ -238,12 +257,33 @@ def test_clouds_that_cannot_be_used_are_refused(arguments: Any, message: str) ->
         wasserstein(*arguments)
 
 
+def test_one_point_cannot_be_split() -> None:
+    with pytest.raises(ValueError, match="needs at least two points in each cloud"):
+        wasserstein([[1.0]], [[2.0]], schedule=Schedule(validation=0.2))
+
+
+def test_tables_and_tensors_are_clouds() -> None:
+    arrays = wasserstein(GOOD, np.array(GOOD) + 1.0, [1.0, 2.0], **SMALL).lower_bound
+    series = pd.Series([1.0, 2.0], index=[7, 3])
+    assert wasserstein(FRAME, FRAME + 1.0, series, **SMALL).lower_bound == arrays
+    tensors = torch.tensor(GOOD), torch.tensor(GOOD) + 1.0, torch.tensor([1.0, 2.0])
+    assert wasserstein(*tensors, **SMALL).lower_bound == arrays
+
+
+def test_a_far_point_of_hardly_any_weight() -> None:
+    """Its scaled coordinates would not fit into float32."""
+    P, Q, weights = [[0.0], [1.0], [1e60]], [[0.0], [2.0]], [1.0, 1.0, 1e-300]
+    found = wasserstein(P, Q, weights, upper_bound=True, **SMALL)
+    assert 0 <= found.lower_bound <= 0.5 * (1 + 1e-12) <= found.upper_bound  # type: ignore[operator]
+
+
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ({"metric": 3}, ValueError, "`metric=3` must be 1, 2 or infinity"),
         ({"random_state": "x"}, TypeError, "`random_state='x'` must be a whole number"),
         ({"random_state": -1}, ValueError, "`random_state=-1` must be at least 0"),
+        ({"schedule": 5}, TypeError, "`schedule=5` must be a Schedule"),
         ({"group_size": 7}, ValueError, "does not divide"),
     ],
 )
@@ -272,5 +312,5 @@ def test_the_critic_is_a_model_like_any_other(tmp_path: Any) -> None:
     assert isotone.certify(found.critic).holds
     found.critic.save(tmp_path / "critic.isotone")
     again = isotone.load(tmp_path / "critic.isotone")
-    assert dual_value(again, Cloud.of(P), Cloud.of(Q)).lower_bound == found.lower_bound
+    assert dual_value(again, Cloud.of(P), Cloud.of(Q)).lower_bound == found.critic_bound
     assert again.features == ("a", "b")

@@ -68,6 +68,8 @@ def test_tables_that_cannot_be_used_are_refused(
 ) -> None:
     P, Q = tables
     other = write(tmp_path / "other.csv", x=[1.0], z=[1.0])
+    text = write(tmp_path / "text.csv", x=[1.0], y=["a"], w=[1.0])
+    bare = write(tmp_path / "bare.csv", x=[1.0])
     empty = write(tmp_path / "empty.csv", x=np.empty(0), y=np.empty(0), w=np.empty(0))
     gap = write(tmp_path / "gap.parquet", x=[1.0, np.nan], y=[0.0, 0.0], w=[1.0, 1.0])
     negative = write(tmp_path / "negative.parquet", x=[1.0, 2.0], y=[0.0, 0.0], w=[1.0, -1.0])
@@ -75,6 +77,9 @@ def test_tables_that_cannot_be_used_are_refused(
         ((P, other), "differ in the column 'w'; both must have the same coordinates"),
         ((P, other, "--columns", "x,y"), "has no column 'y'"),
         ((P, Q, "--columns", ","), "`--columns` names no column"),
+        ((P, Q, "--columns", "x,x"), "names a column twice; give each once"),
+        ((P, text), "column 'y' holds the text 'a' in row 0"),
+        ((P, bare, "--columns", "x", "--weights", "w"), "has no column 'w'"),
         ((P, Q, "--columns", "x,w", "--weights", "w"), "it cannot be both"),
         ((P, empty), "has no rows; a cloud needs at least one point"),
         ((P, gap), "column 'x' is nan in row 1"),

@@ -17,7 +17,7 @@ from isotone.scaling import Scaling, finite_table
 
 _LARGEST = 1e100  # squares of coordinates must not overflow
 _SMALLEST = 1e-200
-_FARTHEST = 2.0**16  # in units of the spread; what lies beyond is clamped, which is 1-Lipschitz
+FARTHEST = 2.0**16  # in units of the spread; what lies beyond is clamped, which is 1-Lipschitz
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,19 @@ def check_pair(P: Cloud, Q: Cloud) -> None:
         )
 
 
+def check_names(P: object, Q: object) -> None:
+    """Raise `ValueError` if two tables name their columns differently: coordinates would mix."""
+    names = [getattr(table, "columns", None) for table in (P, Q)]
+    if any(columns is None or callable(columns) for columns in names):
+        return
+    first, second = ([str(name) for name in columns] for columns in names if columns is not None)
+    if len(first) == len(second) and first != second:
+        raise ValueError(
+            f"`P` has the columns {first} and `Q` has {second}; coordinates are compared by "
+            "their place, so names and order must agree: choose the same columns of both"
+        )
+
+
 def common_scaling(P: Cloud, Q: Cloud) -> Scaling:
     r"""One center and one factor for all coordinates: distances only change their unit.
 
@@ -105,13 +118,13 @@ def common_scaling(P: Cloud, Q: Cloud) -> Scaling:
 def reach(scaling: Scaling, *clouds: Cloud) -> float:
     """A power of two that no scaled coordinate exceeds, if that is no more than 2¹⁶."""
     largest = max(float(np.abs(scaling.transform(cloud.points)).max()) for cloud in clouds)
-    return float(min(2.0 ** math.ceil(math.log2(max(largest, 1.0))), _FARTHEST))
+    return float(min(2.0 ** math.ceil(math.log2(max(largest, 1.0))), FARTHEST))
 
 
 def _points(points: ArrayLike, name: str) -> Floats:
     try:
         table = finite_table(points)
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:  # the latter from tensors that need gradients
         raise ValueError(f"`{name}` cannot be used: {error}") from error
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise ValueError(
@@ -127,7 +140,13 @@ def _points(points: ArrayLike, name: str) -> Floats:
 
 
 def _weights(weights: ArrayLike, n: int, name: str) -> Floats:
-    values = np.asarray(weights, dtype=np.float64)
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(
+            f"the weights of `{name}` are no numbers ({error}); give a list or an array of one "
+            "number per point"
+        ) from error
     if values.shape != (n,):
         raise ValueError(
             f"the weights of `{name}` have shape {values.shape} but it has {n} points; give one "

@@ -30,7 +30,7 @@ Indices = NDArray[np.intp]
 BLOCK = 1000  # pairs matched anew at a time, where all masses are alike
 WEIGHTED_BLOCK = 40  # entries, where they are not
 _PATIENCE = 4  # sweeps that gain less than a thousandth, after which to stop
-_NAMES = {"1": "cityblock", "2": "euclidean", "inf": "chebyshev"}
+NAMES = {"1": "cityblock", "2": "euclidean", "inf": "chebyshev"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,16 +56,16 @@ def _uniform(P: Cloud, Q: Cloud, metric: Metric, sweeps: int, rng: np.random.Gen
     size = BLOCK if n <= 4 * BLOCK else BLOCK // 4  # small blocks are faster by the pair
     source = np.argsort(P.points[:, 0], kind="stable")
     target = np.argsort(Q.points[:, 0], kind="stable")
-    cost = _lengths(P.points[source], Q.points[target], metric)
+    cost = lengths(P.points[source], Q.points[target], metric)
     idle, before = 0, math.inf
     for _ in range(sweeps):
         order = _along(P.points[source] + Q.points[target], size, rng)
         for start in range(0, n, size):
             block = order[start : start + size]
             x, y = P.points[source[block]], Q.points[target[block]]
-            new = linear_sum_assignment(cdist(x, y, _NAMES[metric]))[1]
+            new = linear_sum_assignment(cdist(x, y, NAMES[metric]))[1]
             target[block] = target[block][new]
-        cost = _lengths(P.points[source], Q.points[target], metric)
+        cost = lengths(P.points[source], Q.points[target], metric)
         idle = idle + 1 if cost.sum() > 0.999 * before else 0
         before = float(cost.sum())
         if n <= size or idle == _PATIENCE:
@@ -78,7 +78,7 @@ def _weighted(P: Cloud, Q: Cloud, metric: Metric, sweeps: int, rng: np.random.Ge
     idle, before = 0, math.inf
     for _ in range(sweeps):
         plan = _sweep(plan, P, Q, metric, rng)
-        value = float(plan.mass @ _lengths(P.points[plan.source], Q.points[plan.target], metric))
+        value = float(plan.mass @ lengths(P.points[plan.source], Q.points[plan.target], metric))
         idle = idle + 1 if value > 0.999 * before else 0
         before = value
         if len(plan.mass) <= WEIGHTED_BLOCK or idle == _PATIENCE:
@@ -118,7 +118,7 @@ def _rematch(plan: Plan, P: Cloud, Q: Cloud, metric: Metric) -> Plan:
     """The cheapest plan between the same masses at the same points: a small linear program."""
     i, row = np.unique(plan.source, return_inverse=True)
     j, column = np.unique(plan.target, return_inverse=True)
-    cost = cdist(P.points[i], Q.points[j], _NAMES[metric])
+    cost = cdist(P.points[i], Q.points[j], NAMES[metric])
     size = plan.mass.sum()
     masses = [np.bincount(k, plan.mass / size) for k in (row, column)]
     n, m = cost.shape
@@ -142,8 +142,8 @@ def cost_bound(plan: Plan, P: Cloud, Q: Cloud, metric: Metric) -> float:
     the sum D of all deviations of rows and columns (and of the total), and moving it costs at
     most the diameter each: W₁ ≤ cost + 2 D · diameter.
     """
-    lengths = _lengths(P.points[plan.source], Q.points[plan.target], metric)
-    cost = total(multiply(plan.mass, lengths))
+    length = lengths(P.points[plan.source], Q.points[plan.target], metric)
+    cost = total(multiply(plan.mass, length))
     deviation = 0.0
     for cloud, index in ((P, plan.source), (Q, plan.target)):
         sums = np.bincount(index, plan.mass, minlength=len(cloud))
@@ -157,10 +157,10 @@ def _diameter(P: Cloud, Q: Cloud, metric: Metric) -> float:
     """Upper bound of the distance of any two points."""
     low = np.minimum(P.points.min(axis=0), Q.points.min(axis=0))
     high = np.maximum(P.points.max(axis=0), Q.points.max(axis=0))
-    return float(_lengths(low[None], high[None], metric)[0])
+    return float(lengths(low[None], high[None], metric)[0])
 
 
-def _lengths(x: Floats, y: Floats, metric: Metric) -> Floats:
+def lengths(x: Floats, y: Floats, metric: Metric) -> Floats:
     """Upper bounds of the distances of pairs of points (k, d)."""
     gap = np.abs(x - y)
     if metric == "inf":

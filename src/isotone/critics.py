@@ -20,7 +20,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from isotone.clouds import Cloud
+from isotone.clouds import FARTHEST, Cloud
+from isotone.elementary import Floats
 from isotone.learners import StackLearner
 from isotone.losses import KantorovichRubinstein
 from isotone.network import LipschitzNetwork, MetricOrder
@@ -134,7 +135,7 @@ def draws(cloud: Cloud, scaling: Scaling, size: int, seed: int) -> Iterator[tupl
     """
     shares = cloud.shares()
     if len(cloud) <= size:
-        whole = _float32(scaling.transform(cloud.points)), _float32(shares)
+        whole = _scaled(scaling, cloud.points), _float32(shares)
         while True:
             yield whole
     edges, rng = np.cumsum(shares), np.random.default_rng(seed)
@@ -142,7 +143,12 @@ def draws(cloud: Cloud, scaling: Scaling, size: int, seed: int) -> Iterator[tupl
     while True:
         mass = (np.arange(size) + rng.random(size)) / size * edges[-1]
         rows = np.minimum(np.searchsorted(edges, mass, side="right"), len(cloud) - 1)
-        yield _float32(scaling.transform(cloud.points[rows])), equal
+        yield _scaled(scaling, cloud.points[rows]), equal
+
+
+def _scaled(scaling: Scaling, points: Floats) -> Tensor:
+    """Points for a critic, clamped like those of the frozen one."""
+    return _float32(np.clip(scaling.transform(points), -FARTHEST, FARTHEST))
 
 
 def _float32(values: ArrayLike) -> Tensor:

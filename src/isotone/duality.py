@@ -37,6 +37,10 @@ class DualValue:
     value: float
     lower_bound: float
 
+    def larger(self, other: DualValue) -> DualValue:
+        """The larger of two values and of two bounds: both hold."""
+        return DualValue(max(self.value, other.value), max(self.lower_bound, other.lower_bound))
+
 
 def dual_value(critic: FrozenNetwork, P: Cloud, Q: Cloud) -> DualValue:
     r"""(E_P[g] − E_Q[g]) / L, and a number that W₁(P, Q) provably does not fall below.
@@ -68,6 +72,14 @@ def dual_value(critic: FrozenNetwork, P: Cloud, Q: Cloud) -> DualValue:
     least = float(subtract_down(subtract_down(mean_p, mean_q), error))
     bound = math.nextafter(least / float(slope), -math.inf)
     return DualValue(difference / float(slope), max(bound, 0.0))
+
+
+def unit_scores(critic: FrozenNetwork, cloud: Cloud) -> Floats:
+    """Scores divided by the constant L, as computed: slope 1, in the units of the points."""
+    constant = bounds.constants(critic.steps, critic.lipschitz, critic.metric).max()
+    slope = constant * float((critic.lipschitz * critic.scaling.factor).max())
+    scores = _scores(critic, cloud)
+    return scores / slope if slope > 0 else np.zeros_like(scores)
 
 
 def _score_error(critic: FrozenNetwork, constant: float) -> Floats:

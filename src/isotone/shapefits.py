@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from rich.progress import track
 from torch import Tensor
 
-from isotone.clouds import Cloud, check_pair, common_scaling
+from isotone.clouds import Cloud, check_names, check_pair, common_scaling
 from isotone.critics import Critics, cosine, draws, seed_of
 from isotone.elementary import Floats
 from isotone.network import MetricOrder
@@ -51,8 +51,7 @@ class Turns:
 
     def __post_init__(self) -> None:
         for name in ("steps", "critic_steps", "warm_up"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"`{name}={getattr(self, name)}` must be at least 1")
+            _check_count(name, getattr(self, name))
         for name in ("learning_rate", "critic_rate"):
             if not 0 < getattr(self, name) < 10:
                 raise ValueError(f"`{name}={getattr(self, name)}` must be positive, as 0.01 is")
@@ -231,6 +230,7 @@ def _beginning(
             )
         units = shape.units(1.0 / float(scaling.factor[0])) if units is None else units
         if start is None:
+            _check_count("n_starts", n_starts)
             start = shape.start(cloud, n_starts, np.random.default_rng(seed))
     elif start is None:
         raise ValueError(
@@ -246,6 +246,11 @@ def _beginning(
             "for at least one start, (n_starts, k), and one positive unit for each of k"
         )
     return thetas, unit
+
+
+def _check_count(name: str, value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"`{name}={value!r}` must be a whole number, of at least 1")
 
 
 def flow(
@@ -269,6 +274,9 @@ def flow(
     """
     clouds = Cloud.of(P, weights_p, "P"), Cloud.of(Q, weights_q, "Q")
     check_pair(*clouds)
+    check_names(P, Q)
+    for name, count in (("steps", steps), ("frames", frames), ("critic_steps", critic_steps)):
+        _check_count(name, count)
     seed, scaling = seed_of(random_state), common_scaling(*clouds)
     critics = Critics(clouds[0].n_features, metric=metric, seed=seed)
     x = torch.as_tensor(scaling.transform(clouds[0].points)).float().requires_grad_()

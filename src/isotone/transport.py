@@ -2,9 +2,10 @@ r"""Transport: the Wasserstein distance of two clouds, with a certified lower bo
 
 `wasserstein` trains a critic of constant 1 (Kantorovich and Rubinstein; see `isotone.duality`),
 freezes it, and lets the frozen numbers speak: the lower bound holds whatever training did. Its
-memory is that of the clouds; time depends on the steps, hardly on the number of points. Exact
-solvers need all n × n distances: up to a few thousand points they are the better choice, and
-`upper_bound=True` uses one where it can (see `isotone.couplings`).
+memory is that of the clouds; time depends on the steps, hardly on the number of points. For small
+clouds, up to about 2000 points each, the critic's scores are then raised until they prove nearly
+the whole distance (see `isotone.potentials`). `upper_bound=True` adds the cost of a plan (see
+`isotone.couplings`).
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
 from isotone import couplings
-from isotone.clouds import Cloud, check_pair, common_scaling, reach
+from isotone.clouds import Cloud, check_names, check_pair, common_scaling, reach
 from isotone.critics import GROUP_SIZE, WIDTHS, Critics, cosine, draws, seed_of
-from isotone.duality import dual_value
+from isotone.duality import dual_value, unit_scores
 from isotone.freezing import freeze
 from isotone.frozen import FrozenNetwork
 from isotone.network import MetricOrder
+from isotone.potentials import PAIRS
+from isotone.potentials import refine as refined
 from isotone.rows import split
 from isotone.scaling import Scaling
 
@@ -83,9 +86,11 @@ class Distance:
 
     Parameters
     ----------
-    estimate : the frozen critic's value on *all* given points; below the distance up to rounding
+    estimate : the best value found on *all* given points, that of the frozen critic or of refined
+        potentials; never above the distance but for rounding
     lower_bound : certified: the distance of the given clouds is at least this
     upper_bound : the cost of a feasible plan, rounded up: at most this; None if not asked for
+    critic_bound : what the frozen critic alone certifies; the lower bound where nothing is refined
     held_out : with `validation`, the critic's value on the points it did not learn from, which
         estimates the distance of what the clouds were drawn from without the bias of memory
     critic : takes raw points; its certified constant is 1 / (unit of its scaling)
@@ -94,6 +99,7 @@ class Distance:
     estimate: float
     lower_bound: float
     upper_bound: float | None
+    critic_bound: float
     held_out: float | None
     critic: FrozenNetwork
     history: Ascent
@@ -110,6 +116,7 @@ def wasserstein(
     schedule: Schedule | None = None,
     widths: Sequence[int] = WIDTHS,
     group_size: int | None = GROUP_SIZE,
+    refine: bool = True,
     upper_bound: bool = False,
     features: Sequence[str] | None = None,
     progress: bool = False,
@@ -127,6 +134,8 @@ def wasserstein(
     random_state : the same number gives the same bits; None draws one
     schedule : how long and in what batches to train
     widths, group_size : of the critic; see `isotone.critics`
+    refine : raise the critic's scores point by point where there are at most 2²² pairs of points;
+        this finds what a network cannot learn, the noise of small samples, too
     upper_bound : look for a feasible plan, too
     features : names of the coordinates, for the critic
     progress : show a bar
@@ -140,7 +149,10 @@ def wasserstein(
     """
     clouds = Cloud.of(P, weights_p, "P"), Cloud.of(Q, weights_q, "Q")
     check_pair(*clouds)
-    schedule = schedule or Schedule()
+    check_names(P, Q)
+    schedule = Schedule() if schedule is None else schedule
+    if not isinstance(schedule, Schedule):
+        raise TypeError(f"`schedule={schedule!r}` must be a Schedule, as Schedule(steps=1000) is")
     seed = seed_of(random_state)
     training, held_out = _divide(clouds, schedule, seed)
     scaling = common_scaling(*clouds)
@@ -155,10 +167,14 @@ def wasserstein(
         grid=None,
         features=features,
     )
-    found = dual_value(critic, *clouds)
+    found = best = dual_value(critic, *clouds)
+    if refine and len(clouds[0]) * len(clouds[1]) <= PAIRS:
+        best = found.larger(refined(*clouds, critic.metric, unit_scores(critic, clouds[1])))
     unseen = None if held_out is None else dual_value(critic, *held_out).value
     above = couplings.upper_bound(*clouds, critic.metric, seed=seed) if upper_bound else None
-    return Distance(found.value, found.lower_bound, above, unseen, critic, history)
+    return Distance(
+        best.value, best.lower_bound, above, found.lower_bound, unseen, critic, history
+    )
 
 
 class _Batch(NamedTuple):
@@ -228,6 +244,11 @@ def _divide(clouds: Pair, schedule: Schedule, seed: int) -> tuple[Pair, Pair | N
     """Points to learn from, and points to judge by."""
     if not schedule.validation:
         return clouds, None
+    if min(len(clouds[0]), len(clouds[1])) < 2:
+        raise ValueError(
+            f"`validation={schedule.validation}` needs at least two points in each cloud, but "
+            f"there are {len(clouds[0])} and {len(clouds[1])}: leave it at 0"
+        )
     masks = [
         split(len(cloud), schedule.validation, seed=seed + k) for k, cloud in enumerate(clouds)
     ]

@@ -1,9 +1,9 @@
 """Wasserstein distances by a critic, beside the exact ones.
 
-Question: how close do a critic's certified lower bound and a plan's cost come to the distance?
+Question: how close do a critic, potentials refined from it and a plan come to the distance?
 Data: pairs of clouds, 200 to 2000 points in 2 to 10 dimensions; POT's `emd2` is the truth.
 Claim: within 2 % for 1000 points in the plane, in less than a minute; never above the truth.
-Run time: two and a half minutes of one core.
+Run time: three minutes of one core.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ class Trial:
     n: int
     d: int
     exact: float
+    critic: float
     lower: float
     upper: float
     seconds: float
@@ -37,6 +38,11 @@ class Trial:
     def below(self) -> float:
         """By which share of the distance the lower bound falls short."""
         return 1.0 - self.lower / self.exact
+
+    @property
+    def critic_below(self) -> float:
+        """The same of what the critic alone certifies."""
+        return 1.0 - self.critic / self.exact
 
 
 def run(quick: bool) -> Outcome:
@@ -53,8 +59,11 @@ def run(quick: bool) -> Outcome:
         "lower_bounds_too_high": float(sum(t.lower > t.exact * (1 + 1e-9) for t in trials)),
         "upper_bounds_too_low": float(sum(t.upper < t.exact * (1 - 1e-9) for t in trials)),
         **{f"{t.kind}_below": t.below for t in plane},
-        "below_in_the_plane": max(t.below for t in grid if t.d == dimensions[0]),
-        "below_in_many_dimensions": max(t.below for t in grid if t.d == dimensions[-1]),
+        "below_anywhere": max(t.below for t in trials),
+        **{f"{t.kind}_critic_below": t.critic_below for t in plane},
+        "critic_below_in_many_dimensions": max(
+            t.critic_below for t in grid if t.d == dimensions[-1]
+        ),
         "above": max(t.upper / t.exact - 1.0 for t in trials),
         "seconds": max(t.seconds for t in plane),
     }
@@ -70,14 +79,18 @@ def try_pair(kind: str, n: int, d: int, steps: int) -> Trial:
     )
     assert found.upper_bound is not None
     seconds = time.process_time() - start
-    return Trial(kind, n, d, truth, found.lower_bound, found.upper_bound, seconds)
+    bounds = found.critic_bound, found.lower_bound, found.upper_bound
+    return Trial(kind, n, d, truth, *bounds, seconds)
 
 
 def show_plane(axis: Axes, trials: list[Trial]) -> None:
     for i, trial in enumerate(trials):
-        low, high = trial.lower / trial.exact, trial.upper / trial.exact
+        low, high = trial.critic / trial.exact, trial.upper / trial.exact
         axis.plot([i, i], [low, high], color=CYCLE[0], linewidth=6, solid_capstyle="butt")
         axis.annotate(f"{low:.3f}", (i, low), (0, -10), textcoords="offset points", ha="center")
+        axis.plot(
+            i, trial.lower / trial.exact, "_", color=CYCLE[1], markersize=18, markeredgewidth=2
+        )
     axis.axhline(1.0, color=BLACK, linestyle=":")
     axis.set_xticks(range(len(trials)), [trial.kind for trial in trials])
     axis.set(ylim=(0.5, 1.1), xlim=(-0.6, len(trials) - 0.4))
@@ -87,23 +100,27 @@ def show_plane(axis: Axes, trials: list[Trial]) -> None:
 def show_grid(axis: Axes, trials: list[Trial]) -> None:
     for color, d in zip(CYCLE, sorted({trial.d for trial in trials}), strict=False):
         row = [trial for trial in trials if trial.d == d]
-        n, below = [trial.n for trial in row], [100 * trial.below for trial in row]
+        n, below = [trial.n for trial in row], [100 * trial.critic_below for trial in row]
         axis.plot(n, below, "o-", color=color, label=f"{d} dimensions")
     sizes = sorted({trial.n for trial in trials})
     axis.set(
-        xscale="log", ylim=(0, 150 * max(t.below for t in trials)), xlabel="points in each cloud"
+        xscale="log",
+        ylim=(0, 150 * max(t.critic_below for t in trials)),
+        xlabel="points in each cloud",
     )
     axis.set_xticks(sizes, [str(n) for n in sizes])
     axis.minorticks_off()
-    axis.set(title="clusters", ylabel="lower bound below exact, %")
+    axis.set(title="clusters", ylabel="critic below exact, %")
     axis.legend(loc="upper right", ncols=2)
 
 
 def table(trials: list[Trial]) -> str:
-    rows = ["| clouds | points | dimensions | lower bound | exact | upper bound | seconds |"]
-    rows += ["| --- | --- | --- | --- | --- | --- | --- |"]
+    columns = "clouds", "points", "dimensions", "critic alone", "lower bound", "exact"
+    rows = [f"| {' | '.join(columns)} | upper bound | seconds |", "|" + " --- |" * 8]
     for t in trials:
-        numbers = f"{t.lower:.4f} | {t.exact:.4f} | {t.upper:.4f} | {t.seconds:.0f}"
+        numbers = (
+            f"{t.critic:.4f} | {t.lower:.4f} | {t.exact:.4f} | {t.upper:.4f} | {t.seconds:.0f}"
+        )
         rows.append(f"| {t.kind} | {t.n} | {t.d} | {numbers} |")
     return "\n".join(rows)
 

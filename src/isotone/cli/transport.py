@@ -82,6 +82,8 @@ def _coordinates(
         chosen = list(listed(columns))
         if not chosen:
             raise ValueError("`--columns` names no column; give at least one, as in x,y")
+        if len(set(chosen)) < len(chosen):
+            raise ValueError(f"`--columns {columns}` names a column twice; give each once")
         if weights in chosen:
             raise ValueError(f"`--weights {weights}` is one of `--columns`; it cannot be both")
         return chosen
@@ -126,6 +128,7 @@ def _write(found: Distance, out: Path) -> None:
     content = {
         "estimate": found.estimate,
         "lower_bound": found.lower_bound,
+        "critic_bound": found.critic_bound,
         "upper_bound": found.upper_bound,
         "held_out": found.held_out,
         "metric": found.critic.metric,
