@@ -13,17 +13,12 @@ from isotone import potentials
 from isotone.clouds import Cloud
 from isotone.couplings import NAMES
 from isotone.potentials import Potentials, refine
+from transports import random_problem
 
 
 def clouds(seed: int) -> tuple[Cloud, Cloud]:
-    """Random sizes, dimension, unit, offset and weights, with repeated points."""
-    rng = np.random.default_rng(seed)
-    d, n, m = int(rng.integers(1, 7)), *(int(k) for k in rng.integers(1, 40, 2))
-    unit, offset = 10.0 ** rng.uniform(-12, 12), 10.0 ** rng.uniform(-3, 6)
-    P, Q = rng.normal(size=(n, d)), rng.standard_t(2, size=(m, d)) * rng.uniform(0, 3)
-    P[n // 2 :] = P[: n - n // 2]
-    p, q = (rng.random(k) * (rng.random(k) > 0.2) + 1e-9 for k in (n, m))
-    return Cloud.of((P + offset) * unit, p), Cloud.of((Q + offset) * unit, q)
+    P, Q, p, q = random_problem(seed)
+    return Cloud.of(P, p), Cloud.of(Q, q)
 
 
 def exact(P: Cloud, Q: Cloud, metric: Any) -> float:

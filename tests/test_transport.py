@@ -19,6 +19,7 @@ from isotone.clouds import Cloud, common_scaling
 from isotone.critics import Critics, uniform
 from isotone.duality import dual_value
 from isotone.transport import Distance, Schedule, wasserstein
+from transports import random_problem
 
 ORDERS = {1: "cityblock", 2: "euclidean", math.inf: "chebyshev"}
 SHORT, MEDIUM = Schedule(steps=60), Schedule(steps=600)
@@ -34,17 +35,6 @@ def exact(P: Any, Q: Any, metric: float = 2, p: Any = None, q: Any = None) -> fl
 
 def gaussian(n: int, d: int, seed: int, shift: float = 0.0) -> Any:
     return np.random.default_rng(seed).normal(size=(n, d)) + shift * np.eye(d)[0]
-
-
-def random_problem(seed: int) -> tuple[Any, Any, Any, Any]:
-    """Two clouds of random size, dimension, unit, offset and weights, with repeated points."""
-    rng = np.random.default_rng(seed)
-    d, n, m = int(rng.integers(1, 7)), *(int(k) for k in rng.integers(1, 40, 2))
-    unit, offset = 10.0 ** rng.uniform(-12, 12), 10.0 ** rng.uniform(-3, 6)
-    P, Q = rng.normal(size=(n, d)), rng.standard_t(2, size=(m, d)) * rng.uniform(0, 3)
-    P[n // 2 :] = P[: n - n // 2]
-    p, q = (rng.random(k) * (rng.random(k) > 0.2) + 1e-9 for k in (n, m))
-    return (P + offset) * unit, (Q + offset) * unit, p, q
 
 
 @pytest.mark.parametrize("metric", [1, 2, math.inf])

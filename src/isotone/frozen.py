@@ -22,7 +22,7 @@ from isotone.elementary import Floats, Reals, monotone_exp, snap_grid
 from isotone.engine import Engine, has_names, named_columns
 from isotone.modelfile import Arrays
 from isotone.scaling import Scaling, finite_table, numbers
-from isotone.steps import Blend, Dense, Pointwise, Sort, Step, read_only, width_after
+from isotone.steps import Blend, Dense, Pointwise, Sort, Step, describe, read_only, width_after
 
 Precision = Literal["float64", "float32"]
 Outputs = Literal["values", "logits"]
@@ -288,7 +288,7 @@ class FrozenNetwork:
         return {
             "features": list(self.features),
             "scaling": self.scaling.to_dict(),
-            "steps": [_describe(step) for step in self.steps],
+            "steps": [describe(step, numbers=False) for step in self.steps],
             "lipschitz": self.lipschitz.tolist(),
             "monotonic_cst": self.monotonic_cst.tolist(),
             "outputs": self.outputs,
@@ -337,19 +337,6 @@ def _names(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError(f"names must be a list of text; got {values!r:.100}")
     return tuple(values)
-
-
-def _describe(step: Step) -> dict[str, Any]:
-    match step:
-        case Dense():
-            return {"kind": "dense"}
-        case Sort(group_size):
-            return {"kind": "sort", "group_size": group_size}
-        case Pointwise(name, slope):
-            return {"kind": "pointwise", "name": name, "slope": slope}
-        case Blend(keep, add, steps):
-            inner = [_describe(step) for step in steps]
-            return {"kind": "blend", "keep": keep, "add": add, "steps": inner}
 
 
 def _arrays(steps: tuple[Step, ...], prefix: str = "") -> Arrays:

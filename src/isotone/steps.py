@@ -192,6 +192,21 @@ def accumulate(result: Reals, weight: Reals, h: Reals) -> Reals:
     return result
 
 
+def describe(step: Step, numbers: bool) -> dict[str, Any]:
+    """What a step is, as model files and JSON write it; with the weights if `numbers`."""
+    match step:
+        case Dense(weight, bias):
+            inside = {"weight": weight.tolist(), "bias": bias.tolist()} if numbers else {}
+            return {"kind": "dense", **inside}
+        case Sort(group_size):
+            return {"kind": "sort", "group_size": group_size}
+        case Pointwise(name, slope):
+            return {"kind": "pointwise", "name": name, "slope": slope}
+        case Blend(keep, add, steps):
+            inner = [describe(step, numbers) for step in steps]
+            return {"kind": "blend", "keep": keep, "add": add, "steps": inner}
+
+
 def width_after(steps: tuple[Step, ...], n_in: int) -> int:
     """Number of units after `steps`; raises `ValueError` where two steps do not fit."""
     for step in steps:

@@ -19,7 +19,7 @@ from isotone.export.exactness import exact
 from isotone.export.summary import summary
 from isotone.frozen import FrozenNetwork
 from isotone.scaling import Scaling
-from isotone.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.steps import Blend, Dense, Pointwise, Sort, Step, describe
 
 FORMAT = "isotone-json"
 VERSION = 1
@@ -56,7 +56,7 @@ def to_dict(frozen: FrozenNetwork) -> dict[str, Any]:
         "scaling": frozen.scaling.to_dict(),
         "clip": frozen.clip,
         "grid": frozen.grid,
-        "steps": [_describe(step) for step in frozen.steps],
+        "steps": [describe(step, numbers=True) for step in frozen.steps],
         "residual": frozen.residual.tolist(),
         "provenance": dict(frozen.provenance),
     }
@@ -101,19 +101,6 @@ def _build(data: Any) -> FrozenNetwork:
             f"{str(data['fingerprint'])[:12]}…: it was altered"
         )
     return frozen
-
-
-def _describe(step: Step) -> dict[str, Any]:
-    match step:
-        case Dense(weight, bias):
-            return {"kind": "dense", "weight": weight.tolist(), "bias": bias.tolist()}
-        case Sort(group_size):
-            return {"kind": "sort", "group_size": group_size}
-        case Pointwise(name, slope):
-            return {"kind": "pointwise", "name": name, "slope": slope}
-        case Blend(keep, add, steps):
-            inner = [_describe(step) for step in steps]
-            return {"kind": "blend", "keep": keep, "add": add, "steps": inner}
 
 
 def _assemble(entry: dict[str, Any], precision: str) -> Step:
