@@ -411,28 +411,30 @@ inline Doubles exponential(Doubles x) {
 
 // ---- sort ---------------------------------------------------------------------------------
 
-// The one of a and b that is not the smaller one, `low`: a ^ b ^ low is one instruction with AVX-512,
-// and more units execute it than a maximum.
+// The one of a and b that is not the smaller one, `low`: a ^ b ^ low takes one or two instructions, and
+// more units execute them than a maximum.
 template <class V>
 ISOTONE_INLINE V find_other(V a, V b, [[maybe_unused]] V low) {
 #if defined(__AVX512F__)
     if constexpr (sizeof(V) == 64)
         return (V)_mm512_ternarylogic_epi32((__m512i)a, (__m512i)b, (__m512i)low, 0x96);
 #endif
+#if defined(__AVX2__)
+    if constexpr (sizeof(V) == 32) {
+        __m256 both = _mm256_xor_ps((__m256)a, (__m256)b);
+        asm("" : "+x"(both));  // or GCC ponders how to reorder the whole network
+        return (V)_mm256_xor_ps(both, (__m256)low);
+    }
+#endif
     return maximum(a, b);
 }
 
 // Right for values other than NaN; of two zeros with different signs one may be taken twice.
-template <class V>
+template <bool by_bits = vector_bytes == 64, class V>
 ISOTONE_INLINE void exchange(V& a, V& b) {
     const V low = minimum(a, b);
-    b = find_other(a, b, low);
+    b = by_bits ? find_other(a, b, low) : maximum(a, b);
     a = low;
-}
-
-template <int n, class Exchange, std::size_t... k>
-ISOTONE_INLINE void run_unrolled(Exchange exchange_wires, std::index_sequence<k...>) {
-    (exchange_wires(static_network<n>.pairs[k].low, static_network<n>.pairs[k].high), ...);
 }
 
 // Calls run(std::integral_constant<int, i>()) for i = 0, ..., n - 1. GCC keeps arrays in registers
@@ -464,21 +466,38 @@ ISOTONE_INLINE V from_wire(Wire w) {
         return w;
 }
 
+// By bits with AVX-512; with AVX2 that takes two instructions, and every other one is best.
+template <int n, class Wire, std::size_t... k>
+ISOTONE_INLINE void exchange_wires(Wire* w, std::index_sequence<k...>) {
+    constexpr auto& pairs = static_network<n>.pairs;
+    (exchange<vector_bytes == 64 || k % 2 == 1>(w[pairs[k].low], w[pairs[k].high]), ...);
+}
+
 // The copies in a local array let the compiler keep the wires in registers.
-template <int n, class V>
-ISOTONE_INLINE void sort_unrolled(V* v, int stride) {
+template <int n, class V, class Stride>
+ISOTONE_INLINE void sort_unrolled(V* v, Stride stride) {
     decltype(to_wire(*v)) w[n];
     unroll<n>([&](auto j) ISOTONE_LAMBDA { w[j] = to_wire(v[j * stride]); });
-    run_unrolled<n>([&](int i, int j) ISOTONE_LAMBDA { exchange(w[i], w[j]); },
-                    std::make_index_sequence<count_comparators(n)>());
+    exchange_wires<n>(w, std::make_index_sequence<count_comparators(n)>());
     unroll<n>([&](auto j) ISOTONE_LAMBDA { v[j * stride] = from_wire<V>(w[j]); });
 }
 
 // Unit j of vector v is h[j * tile + v].
-template <int n, class V>
-void sort_groups(V* h, int n_units, int tile) {
+template <int n, class V, class Tile>
+void sort_groups(V* h, int n_units, Tile tile) {
     for (int j = 0; j < n_units; j += n)
         for (int v = 0; v < tile; ++v) sort_unrolled<n>(h + j * tile + v, tile);
+}
+
+constexpr int full_tile = 8;  // vectors: as a constant it leaves registers and time for more than addresses
+using FullTile = std::integral_constant<int, full_tile>;
+
+template <int n, class V>
+void sort_tile(V* h, int n_units, int tile) {
+    if (tile == full_tile)
+        sort_groups<n>(h, n_units, FullTile());
+    else
+        sort_groups<n>(h, n_units, tile);
 }
 
 template <class V>
@@ -495,7 +514,7 @@ struct Unrolled {};
 
 template <int... sizes, class V>
 ISOTONE_INLINE void sort(Unrolled<sizes...>, V* h, int n_units, int tile, int n, Network network) {
-    const bool done = ((n == sizes ? (sort_groups<sizes>(h, n_units, tile), true) : false) || ...);
+    const bool done = ((n == sizes ? (sort_tile<sizes>(h, n_units, tile), true) : false) || ...);
     if (!done) sort_groups(h, n_units, tile, n, network);
 }
 
@@ -614,8 +633,6 @@ template <int n, class V>
 constexpr bool fit_together = std::is_same_v<V, Vector<float>> && vector_bytes == 64 && 8 <= n &&
                               n + (n + 1) / 2 + 2 <= 32;
 
-constexpr int full_tile = 8;  // vectors: a constant, so that addresses take no registers
-
 // Whether one of comparators `first` to `last` - 1 takes the wire.
 template <int n>
 constexpr bool takes(int wire, int first, int last) {
@@ -669,7 +686,7 @@ template <int n, class V>
 void sort_dense_sort(const Element<V>* weight, const Element<V>* bias, V* h, V* out) {
     constexpr int tile = full_tile, half = n / 2, rest = n - half;
     V* const second = out + half * tile;
-    sort_unrolled<n>(h, tile);
+    sort_unrolled<n>(h, FullTile());
     for (int v = 0; v < tile; ++v) {
         if (v + 1 < tile)
             sort_beside_dense<n, half>(h + v + 1, weight, bias, h + v, out + v);
@@ -680,7 +697,7 @@ void sort_dense_sort(const Element<V>* weight, const Element<V>* bias, V* h, V* 
         else
             dense_block<rest, 1, false>(weight + half, bias, n, n, half, h + v, second + v, tile);
     }
-    sort_unrolled<n>(out + tile - 1, tile);
+    sort_unrolled<n>(out + tile - 1, FullTile());
 }
 
 // The same for three steps from `first` on, if they are such steps; returns whether they were.
@@ -769,85 +786,202 @@ ISOTONE_INLINE double read(const Column& column, std::size_t event) {
     return column.single ? static_cast<double>(load<float>(p)) : load<double>(p);
 }
 
-template <class T, std::size_t... lane>
-ISOTONE_INLINE Doubles gather(const char* p, std::ptrdiff_t stride, std::index_sequence<lane...>) {
-    return Doubles{static_cast<double>(load<T>(p + static_cast<std::ptrdiff_t>(lane) * stride))...};
-}
-
 // Looks at the exponents, so that no option of the compiler can reason it away.
 ISOTONE_INLINE Bits are_finite(Doubles x) {
     constexpr std::int64_t exponent = 0x7ff0000000000000;
     return (reinterpret_cast<Bits>(x) & exponent) != (Bits{} + exponent);
 }
 
-ISOTONE_INLINE Doubles scale(const Feature& feature, Doubles x) {
-    if (feature.log)
-        x = logarithm(maximum(x + feature.offset, broadcast<Doubles>(feature.floor)));
-    return (x - feature.center) * feature.factor;
+// The halves of a vector of floats. GCC 12 needs more instructions behind __builtin_convertvector.
+struct Halves {
+    Doubles first, second;
+};
+
+ISOTONE_INLINE Halves widen(Vector<float> x) {
+#if defined(__AVX512F__)
+    const __m256 first = (__m256)_mm512_maskz_extractf64x4_pd(-1, (__m512d)x, 0);
+    const __m256 second = (__m256)_mm512_maskz_extractf64x4_pd(-1, (__m512d)x, 1);
+    return {_mm512_maskz_cvtps_pd(-1, first), _mm512_maskz_cvtps_pd(-1, second)};
+#elif defined(__AVX2__)
+    return {_mm256_cvtps_pd(_mm256_castps256_ps128(x)), _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))};
+#else
+    return {__builtin_convertvector(__builtin_shufflevector(x, x, 0, 1), Doubles),
+            __builtin_convertvector(__builtin_shufflevector(x, x, 2, 3), Doubles)};
+#endif
 }
 
-// Scaled, clamped and rounded: what enters the first step.
-ISOTONE_INLINE Doubles snap(const Feature& feature, double clip, double grid, double cells, Doubles x) {
-    Doubles u = scale(feature, x);
-    u = minimum(maximum(u, broadcast<Doubles>(-clip)), broadcast<Doubles>(clip));
-    return grid > 0.0 ? round_even(u * cells) * grid + 0.0 : u;
-}
+// From a raw number of a feature to what enters the first step: scaled, clamped and, if `round`, rounded.
+template <bool log, bool round>
+struct Snap {
+    double clip, grid, cells;
 
-template <class T>
-ISOTONE_INLINE double count_cells(const Model<T>& model) {
-    return model.grid > 0.0 ? 1.0 / model.grid : 0.0;
-}
+    template <class T>
+    explicit Snap(const Model<T>& model)
+        : clip(model.clip), grid(model.grid), cells(round ? 1.0 / model.grid : 0.0) {}
 
-// Takes the events of a tile from read(0), read(lanes), ... through `snap` to u; returns where all
-// were finite.
-template <class T, class Read>
-ISOTONE_INLINE Bits snap_events(const Model<T>& model, const Feature& feature, int size, T* u, Read read) {
-    const double clip = model.clip, grid = model.grid, cells = count_cells(model);
-    Bits finite = ~Bits{};
-    for (int e = 0; e < size; e += n_lanes<Doubles>) {
-        const Doubles x = read(e);
-        finite &= are_finite(x);
-        store_doubles(u + e, snap(feature, clip, grid, cells, x));
+    ISOTONE_INLINE Doubles operator()(const Feature& feature, Doubles x) const {
+        if constexpr (log)
+            x = logarithm(maximum(x + feature.offset, broadcast<Doubles>(feature.floor)));
+        Doubles u = (x - feature.center) * feature.factor;
+        u = minimum(maximum(u, broadcast<Doubles>(-clip)), broadcast<Doubles>(clip));
+        return round ? round_even(u * cells) * grid + 0.0 : u;
     }
-    return finite;
+
+    template <class T>
+    ISOTONE_INLINE void operator()(const Feature& feature, Doubles x, T* u) const {
+        store_doubles(u, (*this)(feature, x));
+    }
+    template <class T>
+    ISOTONE_INLINE void operator()(const Feature& feature, Vector<float> x, T* u) const {
+        const Halves wide = widen(x);
+        (*this)(feature, wide.first, u);
+        (*this)(feature, wide.second, u + n_lanes<Doubles>);
+    }
+};
+
+// Calls run(snap) with the one for a feature of the model.
+template <class T, class Run>
+ISOTONE_INLINE auto with_snap(const Model<T>& model, bool log, Run run) {
+    if (model.grid > 0.0) return log ? run(Snap<true, true>(model)) : run(Snap<false, true>(model));
+    return log ? run(Snap<true, false>(model)) : run(Snap<false, false>(model));
+}
+
+// A column of a tile: read(e) gives the raw numbers of events from e on, as a vector. Returns whether all
+// were finite.
+template <class Raw, class Snap, class T, class Read>
+ISOTONE_INLINE bool snap_events(Snap snap, const Feature& feature, int size, T* u, Read read) {
+    Vector<Raw> zero = {};
+    for (int e = 0; e < size; e += n_lanes<Vector<Raw>>) {
+        const Vector<Raw> x = read(e);
+        zero = accumulate(zero, x, Vector<Raw>{});  // becomes NaN if x is not finite
+        snap(feature, x, u + e);
+    }
+    return all(zero == Vector<Raw>{});
+}
+
+template <class Raw, std::size_t... lane>
+ISOTONE_INLINE Vector<Raw> gather(const char* p, std::ptrdiff_t stride, std::index_sequence<lane...>) {
+    return Vector<Raw>{load<Raw>(p + static_cast<std::ptrdiff_t>(lane) * stride)...};
 }
 
 // A column of a full tile that starts at p.
-template <class Raw, class T>
-Bits snap_column(const Model<T>& model, const Feature& feature, const char* p, std::ptrdiff_t stride,
-                 int size, T* u) {
-    if (stride == sizeof(Raw))
-        return snap_events(model, feature, size, u, [=](int e) ISOTONE_LAMBDA {
-            return load_doubles(reinterpret_cast<const Raw*>(p) + e);
-        });
-    return snap_events(model, feature, size, u, [=](int e) ISOTONE_LAMBDA {
-        return gather<Raw>(p + e * stride, stride, std::make_index_sequence<n_lanes<Doubles>>());
+template <class Raw, class Snap, class T>
+bool snap_column(Snap snap, const Feature& feature, const char* p, std::ptrdiff_t stride, int size, T* u) {
+    constexpr std::ptrdiff_t width = sizeof(Raw);
+    if (stride == width)
+        return snap_events<Raw>(snap, feature, size, u,
+                                [=](int e) ISOTONE_LAMBDA { return load<Vector<Raw>>(p + e * width); });
+    return snap_events<Raw>(snap, feature, size, u, [=](int e) ISOTONE_LAMBDA {
+        return gather<Raw>(p + e * stride, stride, std::make_index_sequence<n_lanes<Vector<Raw>>>());
     });
 }
 
-// Snapped features: u[i] holds as many events as are in a tile, where the last of the batch is
-// repeated beyond its end. Returns whether all were finite.
+// Whether four columns lie side by side in rows, and can be taken together.
+inline bool are_in_rows(const Column* columns, const Feature* features) {
+    if (!columns->single && n_lanes<Doubles> < 4) return false;
+    const std::ptrdiff_t width = columns->single ? sizeof(float) : sizeof(double);
+    for (int i = 0; i < 4; ++i)
+        if (features[i].log || columns[i].single != columns->single ||
+            columns[i].stride != columns->stride || columns[i].data != locate(*columns, 0) + i * width)
+            return false;
+    return true;
+}
+
+// Numbers a[i], or b[i - size], for every index i that index(0), index(1), ... gives.
+template <class Index, class V, std::size_t... i>
+ISOTONE_INLINE auto shuffle(V a, V b, std::index_sequence<i...>) {
+    return __builtin_shufflevector(a, b, Index::at(i, n_lanes<V>)...);
+}
+
+struct Join {
+    static constexpr int at(int i, int) { return i; }
+};
+
+// In every four numbers the picks from the four of a, counted from 0, and of b, from 4.
+template <int... picks>
+struct InFours {
+    static constexpr int at(int i, int size) {
+        constexpr int all[] = {picks...};
+        return i - i % 4 + all[i % 4] % 4 + all[i % 4] / 4 * size;
+    }
+};
+
+template <int... picks, class V>
+ISOTONE_INLINE V pick(V a, V b) {
+    return shuffle<InFours<picks...>>(a, b, std::make_index_sequence<n_lanes<V>>());
+}
+
+// Four numbers of every fourth row from p on.
+template <class Raw, int size = n_lanes<Vector<Raw>>>
+ISOTONE_INLINE Vector<Raw, size> load_rows(const char* p, std::ptrdiff_t stride) {
+    if constexpr (size == 4) {
+        return load<Vector<Raw, 4>>(p);
+    } else {
+        const auto a = load_rows<Raw, size / 2>(p, stride);
+        const auto b = load_rows<Raw, size / 2>(p + size / 2 * stride, stride);
+        return shuffle<Join>(a, b, std::make_index_sequence<size>());
+    }
+}
+
+// Four columns of a full tile that are in rows: rows are read whole and turned in registers.
+template <class Raw, class Snap, class T>
+bool snap_rows(Snap snap, const Feature* features, const char* p, std::ptrdiff_t stride, int size, T* u) {
+    using V = Vector<Raw>;
+    V zero = {};
+    for (int e = 0; e < size; e += n_lanes<V>, p += n_lanes<V> * stride) {
+        const V a = load_rows<Raw>(p, stride), b = load_rows<Raw>(p + stride, stride);
+        const V c = load_rows<Raw>(p + 2 * stride, stride), d = load_rows<Raw>(p + 3 * stride, stride);
+        const V ab = pick<0, 4, 1, 5>(a, b), ab_last = pick<2, 6, 3, 7>(a, b);
+        const V cd = pick<0, 4, 1, 5>(c, d), cd_last = pick<2, 6, 3, 7>(c, d);
+        const V x[] = {pick<0, 1, 4, 5>(ab, cd), pick<2, 3, 6, 7>(ab, cd),
+                       pick<0, 1, 4, 5>(ab_last, cd_last), pick<2, 3, 6, 7>(ab_last, cd_last)};
+        unroll<4>([&](auto i) ISOTONE_LAMBDA {
+            zero = accumulate(zero, x[i], V{});
+            snap(features[i], x[i], u + i * size + e);
+        });
+    }
+    return all(zero == V{});
+}
+
+// One column of a full tile from p on, or four that are in rows.
+template <class Raw, class Snap, class T>
+bool snap_columns(Snap snap, const Feature* features, const char* p, std::ptrdiff_t stride,
+                  [[maybe_unused]] int block, int size, T* u) {
+    if constexpr (n_lanes<Vector<Raw>> >= 4)
+        if (block == 4) return snap_rows<Raw>(snap, features, p, stride, size, u);
+    return snap_column<Raw>(snap, *features, p, stride, size, u);
+}
+
+// A column of a tile that the batch does not fill: its last event is repeated.
+template <class Snap, class T>
+bool snap_last(Snap snap, const Feature& feature, const Column& column, std::size_t event, std::size_t n,
+               int size, T* u) {
+    return snap_events<double>(snap, feature, size, u, [&](int e) ISOTONE_LAMBDA {
+        Doubles x = {};
+        for (int k = 0; k < n_lanes<Doubles>; ++k)
+            x[k] = read(column, event + e + k < n ? event + e + k : n - 1);
+        return x;
+    });
+}
+
+// Snapped features: u[i] holds as many events as are in a tile. Returns whether all were finite.
 template <class T>
 bool prepare(const Model<T>& model, const Column* columns, std::size_t event, std::size_t n, int size,
              T* u) {
-    Bits finite = ~Bits{};
-    for (int i = 0; i < model.n_features; ++i, u += size) {
-        const Feature& feature = model.features[i];
+    const bool full = event + size <= n && size % n_lanes<Vector<float>> == 0;
+    bool finite = true;
+    for (int i = 0, block; i < model.n_features; i += block, u += block * size) {
+        const Feature* feature = model.features + i;
         const Column& column = columns[i];
         const char* p = locate(column, event);
-        if (event + size > n)
-            finite &= snap_events(model, feature, size, u, [&](int e) ISOTONE_LAMBDA {
-                Doubles x = {};
-                for (int k = 0; k < n_lanes<Doubles>; ++k)
-                    x[k] = read(column, event + e + k < n ? event + e + k : n - 1);
-                return x;
-            });
-        else if (column.single)
-            finite &= snap_column<float>(model, feature, p, column.stride, size, u);
-        else
-            finite &= snap_column<double>(model, feature, p, column.stride, size, u);
+        block = full && i + 4 <= model.n_features && are_in_rows(&column, feature) ? 4 : 1;
+        finite &= with_snap(model, feature->log, [&](auto snap) ISOTONE_LAMBDA {
+            if (!full) return snap_last(snap, *feature, column, event, n, size, u);
+            if (column.single) return snap_columns<float>(snap, feature, p, column.stride, block, size, u);
+            return snap_columns<double>(snap, feature, p, column.stride, block, size, u);
+        });
     }
-    return all(finite);
+    return finite;
 }
 
 // ---- networks -----------------------------------------------------------------------------
@@ -940,12 +1074,13 @@ std::size_t score_tile(const Model<T>& model, const Column* columns, std::size_t
 // The scores of one event; returns 1 if it had a NaN or infinite feature.
 template <class Sizes, class T>
 std::size_t score_one(const Model<T>& model, const Column* columns, T fill, T* out, T* u) {
-    const double clip = model.clip, grid = model.grid, cells = count_cells(model);
     Bits finite = ~Bits{};
     for (int i = 0; i < model.n_features; ++i) {
         const Doubles wide = broadcast<Doubles>(read(columns[i], 0));
         finite &= are_finite(wide);
-        u[i] = static_cast<T>(snap(model.features[i], clip, grid, cells, wide)[0]);
+        with_snap(model, model.features[i].log, [&](auto snap) ISOTONE_LAMBDA {
+            u[i] = static_cast<T>(snap(model.features[i], wide)[0]);
+        });
     }
     const T* h = run_steps<Sizes>(model, u, u + model.n_features, 1);
     dense_one(model.residual, h, model.n_features, model.n_outputs, u, out);

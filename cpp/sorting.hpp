@@ -41,14 +41,18 @@ void sort_contiguous(V* v) {
     sort_unrolled<n>(v, 1);
 }
 
+template <int n, class V, class M, std::size_t... k>
+ISOTONE_INLINE void exchange_wires(V* w, M* o, std::index_sequence<k...>) {
+    constexpr auto& pairs = static_network<n>.pairs;
+    (exchange(w[pairs[k].low], w[pairs[k].high], o[pairs[k].low], o[pairs[k].high]), ...);
+}
+
 template <int n, class V>
 void sort_contiguous(V* v, Mask<V>* origin) {
     V w[n];
     Mask<V> o[n];
     unroll<n>([&](auto j) ISOTONE_LAMBDA { w[j] = v[j], o[j] = Mask<V>{} + int{j}; });
-    run_unrolled<n>(
-        [&](int i, int j) ISOTONE_LAMBDA { exchange(w[i], w[j], o[i], o[j]); },
-        std::make_index_sequence<count_comparators(n)>());
+    exchange_wires<n>(w, o, std::make_index_sequence<count_comparators(n)>());
     unroll<n>([&](auto j) ISOTONE_LAMBDA { v[j] = w[j], origin[j] = o[j]; });
 }
 

@@ -206,6 +206,23 @@ def test_rows_may_come_in_any_layout(layout: str) -> None:
     assert same_bits(frozen.score(LAYOUTS[layout](X)), frozen.score(X))
 
 
+@pytest.mark.parametrize("kinds", [["standard"] * 9, ["standard"] * 5 + ["log"] * 4])
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_whole_rows_are_read_as_their_columns_are(kinds: list[Any], precision: Any) -> None:
+    X = np.random.default_rng(0).exponential(size=(309, 9)).astype("f4").astype("f8")
+    frozen = small((1,) * 9, scaling=Scaling.fit(X, kinds), precision=precision)
+    for isa in Engine.instruction_sets():
+        engine = Engine(frozen, nonfinite=-7.5, isa=isa)
+        expected = engine(np.asfortranarray(X))
+        for n_rows in (309, 128, 68, 12):
+            for kind in ("f4", "f8"):
+                assert same_bits(engine(X[:n_rows].astype(kind)), expected[:n_rows])
+        for column in range(9):
+            holed = X.copy()
+            holed[17 * column, column] = math.inf
+            assert np.flatnonzero(engine(holed) == -7.5).tolist() == [17 * column]
+
+
 def test_integers_and_booleans_are_numbers() -> None:
     X = np.array([[0, 1, 1], [1, 0, 1]])
     frozen = small()
