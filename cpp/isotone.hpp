@@ -929,6 +929,7 @@ bool snap_rows(Snap snap, const Feature* features, const char* p, std::ptrdiff_t
     using V = Vector<Raw>;
     V zero = {};
     for (int e = 0; e < size; e += n_lanes<V>, p += n_lanes<V> * stride) {
+        for (int k = 0; k < n_lanes<V>; ++k) __builtin_prefetch(p + (size + k) * stride);  // the next tile
         const V a = load_rows<Raw>(p, stride), b = load_rows<Raw>(p + stride, stride);
         const V c = load_rows<Raw>(p + 2 * stride, stride), d = load_rows<Raw>(p + 3 * stride, stride);
         const V ab = pick<0, 4, 1, 5>(a, b), ab_last = pick<2, 6, 3, 7>(a, b);
