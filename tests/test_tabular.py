@@ -124,8 +124,9 @@ def test_archives_of_blog_posts_become_the_files_that_are_read(
 
 
 def test_a_comparison_without_data_says_so_and_ends(
-    no_network: Path, capsys: pytest.CaptureFixture[str]
+    no_network: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(compare, "stored", lambda cells: {})
     assert compare.main(["--quick"]) == 0
     printed = capsys.readouterr().out
     assert "without heart" in printed
