@@ -2,8 +2,8 @@
 
 A job is some items, studies or cells, that are best computed one after another in one process:
 they share data and programs. Every item keeps its own outcome, so that a run can be stopped at
-any moment and goes on where it was. `seconds.json` holds what an item took when this was last
-measured (`python -m studies --seconds`); it decides the order and the time left, and nothing else.
+any moment and goes on where it was. `seconds.json` holds about what an item takes, `python -m
+studies --seconds` measures it anew; it decides the order and the time left, and nothing else.
 """
 
 from __future__ import annotations

@@ -111,6 +111,12 @@ def test_members_can_have_rows_of_their_own_and_others_can_leave() -> None:
         torch.testing.assert_close(scores[j], expected, rtol=1e-4, atol=1e-5)
 
 
+def test_the_two_networks_in_the_authors_library_share_no_program() -> None:
+    """They differ in norms and sorts, which no setting says."""
+    _, view, *_ = rows("regression")
+    assert peers.Authors().form(view, PUBLISHED[0]) != reference.Authors().form(view, PUBLISHED[0])
+
+
 @pytest.mark.parametrize("kind", ["one", "inf", "one-inf"])
 @pytest.mark.parametrize("bound", [0.3, 1.0, 1.7])
 def test_bounds_of_weights_are_those_of_the_authors(kind: str, bound: float) -> None:

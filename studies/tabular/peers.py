@@ -57,7 +57,7 @@ class Network(ABC):
     def form(self, view: View, setting: Setting) -> Hashable:
         """Settings of one form differ in the numbers of the module only, not in its operators."""
         own = {name: value for name, value in setting.items() if name not in _NUMBERS}
-        return self.name, str(own), tuple(view.directions.tolist())
+        return type(self), str(own), tuple(view.directions.tolist())
 
     def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
         """Settings of one form are tried together."""
