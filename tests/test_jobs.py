@@ -10,8 +10,6 @@ from rich.console import Console
 
 from studies import jobs
 from studies.jobs import Done, Job, load_seconds, run_jobs, save_seconds
-from studies.tabular.cells import Cell
-from studies.tabular.compare import jobs_of
 
 
 @dataclass(frozen=True)
@@ -56,9 +54,3 @@ def test_seconds_are_kept_per_item(tmp_path: Path) -> None:
     save_seconds({job: Done({}, 5.0)}, path)
     assert load_seconds(path) == {"other": 7.0, "two": 2.5}
     assert job.cost(load_seconds(path)) == 5.0
-
-
-def test_cells_of_one_contestant_on_one_data_set_are_one_job() -> None:
-    cells = [Cell("clean", data, "mononet", k) for k in range(3) for data in ("heart", "bike")]
-    found = {job.name: len(job.items) for job in jobs_of(cells)}
-    assert found == {"clean/heart/mononet": 3, "clean/bike/mononet": 3}

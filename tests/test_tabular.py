@@ -274,6 +274,14 @@ def test_all_have_the_same_budget() -> None:
             assert found is None or len(found) == BUDGET
 
 
+def test_cells_of_one_contestant_on_one_data_set_are_one_job() -> None:
+    found = [
+        cells.Cell("clean", data, "mononet", k) for k in range(3) for data in ("heart", "bike")
+    ]
+    names = {job.name: len(job.items) for job in compare.jobs_of(found)}
+    assert names == {"clean/heart/mononet": 3, "clean/bike/mononet": 3}
+
+
 @needs_data
 def test_a_quick_comparison_runs_and_goes_on(tmp_path: Path) -> None:
     wanted = [
