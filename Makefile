@@ -75,7 +75,6 @@ prove-kills: venv
 
 figures: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies $(if $(QUICK),--quick)
-	$(BIN)/python -m studies.tabular.compare $(if $(QUICK),--quick)
 
 # Two processes make the sample, and an interrupted one goes on where it stopped.
 TRIGGER := results/trigger

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.metadata
+from functools import cache
 from pathlib import Path
 
 import isotone
@@ -40,6 +41,7 @@ def sources(module: str) -> set[Path]:
     return found
 
 
+@cache  # files are parsed once per process, studies share most of them
 def _imported(path: Path) -> list[str]:
     names = []
     for node in ast.walk(ast.parse(path.read_text())):

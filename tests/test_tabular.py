@@ -124,8 +124,9 @@ def test_archives_of_blog_posts_become_the_files_that_are_read(
 
 
 def test_a_comparison_without_data_says_so_and_ends(
-    no_network: Path, capsys: pytest.CaptureFixture[str]
+    no_network: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(compare, "stored", lambda cells: {})
     assert compare.main(["--quick"]) == 0
     printed = capsys.readouterr().out
     assert "without heart" in printed
@@ -271,6 +272,14 @@ def test_all_have_the_same_budget() -> None:
         for data in (toy(), toy("classification")):
             found = settings(Problem.of(data, 0)) if callable(settings) else settings
             assert found is None or len(found) == BUDGET
+
+
+def test_cells_of_one_contestant_on_one_data_set_are_one_job() -> None:
+    found = [
+        cells.Cell("clean", data, "mononet", k) for k in range(3) for data in ("heart", "bike")
+    ]
+    names = {job.name: len(job.items) for job in compare.jobs_of(found)}
+    assert names == {"clean/heart/mononet": 3, "clean/bike/mononet": 3}
 
 
 @needs_data

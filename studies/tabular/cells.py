@@ -66,8 +66,10 @@ class Cell:
         name = OWN if self.contestant == SAME else self.contestant
         contestant = CONTESTANTS[name]
         module = type(contestant).__module__.rpartition(".")[2]
-        extra = ("reference", "reference_rows") if self.protocol == "reference" else ()
-        return _digest((module, *extra), contestant.needs)
+        modules = [module, "stacks"] if module == "peers" else [module]
+        if self.protocol == "reference":
+            modules += ["reference", "reference_rows"]
+        return _digest(tuple(modules), contestant.needs)
 
     def stored(self) -> Score | None:
         """The outcome, if this code has computed it before."""

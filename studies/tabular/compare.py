@@ -1,29 +1,20 @@
 """Compare: every contestant on every data set, `python -m studies.tabular.compare`.
 
-Runs one process per core with one thread each. What has been computed is kept: stop it whenever
-you like. A full run writes `results.json` and the tables of `docs/tabular.md`.
+Two processes with one thread each. What has been computed is kept: stop it whenever you like. A
+full run writes `results.json` and the tables of `docs/tabular.md`.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.util
-import multiprocessing
-import os
 import sys
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
+from studies.jobs import Done, Job, run_jobs
 from studies.tabular.cells import CONTESTANTS, ROOT, Cell
 from studies.tabular.datasets import LOADERS, load
 from studies.tabular.files import NoDataError
@@ -44,21 +35,36 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--write", action="store_true", help="write what is there, run nothing")
     options = parser.parse_args(arguments)
     console = Console()
-    present = available(console, list(options.data or (QUICK if options.quick else LOADERS)))
-    cells = cells_of(present, 1 if options.quick else options.splits, options.quick)
+    cells = wanted(console, options.quick, options.data, options.splits)
     cells = [c for c in cells if c.contestant in (options.models or (SAME, *CONTESTANTS))]
     scores = stored(cells) if options.write else run_all(cells, options.jobs, console)
+    report(scores, options.quick, console)
+    return 0
+
+
+def wanted(
+    console: Console, quick: bool, datasets: list[str] | None = None, n_splits: int = N_SPLITS
+) -> list[Cell]:
+    """All cells, except those that are not stored and whose data are not to be had."""
+    names = list(datasets or (QUICK if quick else LOADERS))
+    cells = cells_of(names, 1 if quick else n_splits, quick)
+    known = stored(cells)
+    missing = {cell.dataset for cell in cells if cell not in known}
+    present = available(console, [name for name in names if name in missing])
+    return [cell for cell in cells if cell in known or cell.dataset in present]
+
+
+def report(scores: dict[Cell, Score], quick: bool, console: Console) -> None:
+    """Show what was found; if it was a full run, write it down with all that is stored."""
     if not scores:
         console.print("nothing to compare")
-        return 0
+        return
     results = summarize(scores)
-    if not options.quick:
-        everything = cells_of(list(LOADERS), N_SPLITS)
-        results = summarize(stored(everything))
+    if not quick:
+        results = summarize(stored(cells_of(list(LOADERS), N_SPLITS)))
         save_results(results)
         write_page(results)
     console.print(overview(results), highlight=False, markup=False, soft_wrap=True)
-    return 0
 
 
 def available(console: Console, names: list[str]) -> list[str]:
@@ -81,7 +87,7 @@ def installed() -> list[str]:
 def cells_of(
     datasets: list[str], n_splits: int, quick: bool = False, root: Path = ROOT / "results"
 ) -> list[Cell]:
-    """All cells, in an order in which a part of them is useful: split by split."""
+    """All cells of both protocols."""
     cells = [
         Cell("reference", dataset, contestant, seed, quick, root)
         for seed in range(1 if quick else N_SEEDS)
@@ -107,24 +113,26 @@ def stored(cells: list[Cell]) -> dict[Cell, Score]:
     return {cell: score for cell, score in found.items() if score is not None}
 
 
-def run_all(cells: list[Cell], jobs: int, console: Console) -> dict[Cell, Score]:
+def jobs_of(cells: Iterable[Cell]) -> list[Job]:
+    """Cells of one contestant on one data set by one protocol are one job."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in cells:
+        name = f"{cell.protocol}/{cell.dataset}/{cell.contestant}"
+        groups.setdefault(f"quick/{name}" if cell.quick else name, []).append(cell)
+    return [Job(name, tuple(group)) for name, group in groups.items()]
+
+
+def run_all(cells: list[Cell], n_processes: int, console: Console) -> dict[Cell, Score]:
     """The outcome of every cell, with a bar."""
     scores = stored(cells)
-    missing = [cell for cell in cells if cell not in scores]
-    os.environ["OMP_NUM_THREADS"] = "1"  # inherited by the workers
-    columns = BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
-    spawn = multiprocessing.get_context("spawn")
-    with (
-        Progress(TextColumn("{task.description}"), *columns, console=console) as bar,
-        ProcessPoolExecutor(jobs, mp_context=spawn) as pool,
-    ):
-        task = bar.add_task("comparing", total=len(cells), completed=len(scores))
-        futures: dict[Future[Score], Cell] = {pool.submit(cell.run): cell for cell in missing}
-        for future in as_completed(futures):
-            cell = futures[future]
-            scores[cell] = future.result()
-            bar.update(task, advance=1, description=f"{cell.dataset}, {cell.contestant}")
-    return scores
+    jobs = jobs_of(cell for cell in cells if cell not in scores)
+    return scores | outcomes(run_jobs(jobs, n_processes, console))
+
+
+def outcomes(found: dict[Job, Done]) -> dict[Cell, Score]:
+    """Those of the cells among what was run."""
+    pairs = [pair for done in found.values() for pair in done.outcomes.items()]
+    return {cell: score for cell, score in pairs if isinstance(cell, Cell)}
 
 
 if __name__ == "__main__":

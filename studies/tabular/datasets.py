@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -233,7 +233,7 @@ LOADERS: dict[str, Callable[[], Dataset]] = {
 }
 
 
-@lru_cache(maxsize=2)
+@cache
 def load(name: str) -> Dataset:
     """A data set by name; raises `NoDataError` if it is not to be had."""
     if name not in LOADERS:

@@ -7,7 +7,7 @@ All networks train with Adam, the batches and the number of epochs of ours, and 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from sklearn.linear_model import LogisticRegression, Ridge
 from torch import Tensor, nn
+from torch.nn.utils.parametrize import register_parametrization
 
 from isotone.elementary import Floats
 from studies.tabular.contest import (
@@ -30,8 +31,10 @@ from studies.tabular.contest import (
     n_epochs,
     sigmoid,
 )
+from studies.tabular.stacks import Form, Stack
 
 _PATIENCE = 15
+_NUMBERS = ("lipschitz", "rate", "decay")  # of settings: no part of a form
 
 Setting = dict[str, Any]
 
@@ -51,67 +54,85 @@ class Network(ABC):
     def slope(self, setting: Setting) -> float | None:
         return None
 
-    def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
-        settings = self.settings[:2] if problem.quick else self.settings
-        return best([self._try(problem, train, validation, setting) for setting in settings])
+    def form(self, view: View, setting: Setting) -> Hashable:
+        """Settings of one form differ in the numbers of the module only, not in its operators."""
+        own = {name: value for name, value in setting.items() if name not in _NUMBERS}
+        return type(self), str(own), tuple(view.directions.tolist())
 
-    def _try(self, problem: Problem, train: Table, validation: Table, setting: Setting) -> Choice:
-        """One setting: the epoch with the lowest loss on the validation rows."""
+    def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
+        """Settings of one form are tried together."""
         view = View.of(problem, train)
+        groups: dict[Hashable, list[Setting]] = {}
+        for setting in self.settings[:2] if problem.quick else self.settings:
+            groups.setdefault(self.form(view, setting), []).append(setting)
+        return best(
+            [self._try(problem, view, train, validation, group) for group in groups.values()]
+        )
+
+    def _try(
+        self, problem: Problem, view: View, train: Table, validation: Table, group: list[Setting]
+    ) -> Choice:
+        """The best of some settings, each at the epoch of its lowest loss on validation rows."""
         x = torch.as_tensor(view.x(validation.X), dtype=torch.float32)
-        found = Choice(setting, 0, np.inf, np.empty(0))
-        n = n_epochs(problem)
-        for epoch, network in enumerate(self._epochs(problem, view, train, setting, n), start=1):
-            score = _score(network, x, view, problem)
-            loss = problem.loss(validation.y, score)
-            if loss < found.loss:
-                found = Choice(setting, epoch, loss, score)
-            elif epoch - found.rounds >= _PATIENCE:
+        found = [Choice(setting, 0, np.inf, np.empty(0)) for setting in group]
+        members = going = list(range(len(group)))
+        run = self._epochs(problem, view, train, group, n_epochs(problem))
+        for epoch, stack in enumerate(run, start=1):
+            scores = dict(zip(members, _output(stack.predict(x), view, problem), strict=True))
+            for k in going:
+                loss = problem.loss(validation.y, scores[k])
+                if loss < found[k].loss:
+                    found[k] = Choice(group[k], epoch, loss, scores[k])
+            going = [k for k in going if epoch - found[k].rounds < _PATIENCE]
+            if not going:
                 break
-        return found
+            if 2 * len(going) <= len(members):  # the others are no longer computed
+                stack.keep([members.index(k) for k in going])
+                members = going
+        return best(found)
+
+    def stack(self, members: list[tuple[Problem, View, Setting]]) -> Stack:
+        """New networks of one form."""
+        modules = []
+        for problem, view, setting in members:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(problem.seed)
+                modules.append(self.build(view, setting))
+        rates = [(setting["rate"], setting.get("decay", 0.0)) for _, _, setting in members]
+        problem, view, setting = members[0]
+        return Stack(modules, Form(modules[0], problem.task, self.form(view, setting)), rates)
 
     def _epochs(
-        self, problem: Problem, view: View, rows: Table, setting: Setting, n: int
-    ) -> Iterator[nn.Module]:
-        """The network after each epoch."""
+        self, problem: Problem, view: View, rows: Table, group: list[Setting], n: int
+    ) -> Iterator[Stack]:
+        """The networks after each epoch."""
+        stack = self.stack([(problem, view, setting) for setting in group])
         generator = torch.Generator().manual_seed(problem.seed)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(problem.seed)
-            network = self.build(view, setting)
-        optimizer = torch.optim.AdamW(
-            network.parameters(),
-            lr=setting["rate"],
-            weight_decay=setting.get("decay", 0.0),
-            fused=True,
-        )
         x = torch.as_tensor(view.x(rows.X), dtype=torch.float32)
         y = torch.as_tensor(view.y(rows.y), dtype=torch.float32)
-        loss = nn.MSELoss() if problem.task == "regression" else nn.BCEWithLogitsLoss()
         for _ in range(n):
             order = torch.randperm(len(x), generator=generator)
-            for batch in torch.split(order, batch_size(len(x))):
-                optimizer.zero_grad()
-                loss(network(x[batch])[:, 0], y[batch]).backward()
-                optimizer.step()
-            yield network
+            stack.learn(x, y, order, batch_size(len(x)))
+            yield stack
 
     def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
         view = View.of(problem, rows)
-        for network in self._epochs(problem, view, rows, choice.setting, choice.rounds):
-            last = network
+        for stack in self._epochs(problem, view, rows, [choice.setting], choice.rounds):
+            last = stack
+        network = last.unstack(self.build(view, choice.setting))
 
+        @torch.no_grad()
         def score(X: Floats) -> Floats:
             x = torch.as_tensor(view.x(X), dtype=torch.float32)
-            return _score(last, x, view, problem)
+            return _output(network(x)[:, 0], view, problem)
 
-        n_parameters = sum(p.numel() for p in last.parameters())
+        n_parameters = sum(p.numel() for p in network.parameters())
         return Model(score, n_parameters, self.slope(choice.setting))
 
 
-@torch.no_grad()
-def _score(network: nn.Module, x: Tensor, view: View, problem: Problem) -> Floats:
-    raw: Floats = network(x)[:, 0].double().numpy()
-    return sigmoid(raw) if problem.task == "classification" else view.restore(raw)
+def _output(raw: Tensor, view: View, problem: Problem) -> Floats:
+    score: Floats = raw.double().numpy()
+    return sigmoid(score) if problem.task == "classification" else view.restore(score)
 
 
 def grid(**choices: list[Any]) -> list[Setting]:
@@ -119,6 +140,29 @@ def grid(**choices: list[Any]) -> list[Setting]:
     settings = [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
     assert len(settings) == BUDGET
     return settings
+
+
+class Times(nn.Module):
+    """Multiplication with a number that is no part of a form."""
+
+    factor: Tensor
+
+    def __init__(self, factor: float) -> None:
+        super().__init__()
+        self.register_buffer("factor", torch.tensor(factor))
+
+    def forward(self, weight: Tensor) -> Tensor:
+        return weight * self.factor
+
+
+def bounded(linear: nn.Linear, kind: str, bound: float) -> nn.Linear:
+    """The authors' `direct_norm` with `max_norm=bound`, as bound · norm(W / bound)."""
+    import monotonicnetworks
+
+    register_parametrization(linear, "weight", Times(1 / bound))
+    monotonicnetworks.direct_norm(linear, kind=kind, max_norm=1.0)
+    register_parametrization(linear, "weight", Times(bound))
+    return linear
 
 
 class Authors(Network):
@@ -135,7 +179,7 @@ class Authors(Network):
         layers: list[nn.Module] = []
         for n_in, n_out in pairwise(widths):
             linear = nn.Linear(n_in, n_out)
-            layers.append(monotonicnetworks.direct_norm(linear, kind="one", max_norm=bound))
+            layers.append(bounded(linear, "one", bound))
             layers.append(monotonicnetworks.GroupSort(n_out // 8 if n_out > 8 else 1))
         wrapped: nn.Module = monotonicnetworks.MonotonicWrapper(
             nn.Sequential(*layers[:-1]),

@@ -14,7 +14,7 @@ alike, on the first clean split, with settings that are usual in it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -25,7 +25,6 @@ from torch import Tensor, nn
 
 from isotone.elementary import Floats
 from isotone.network import MonotonicNetwork
-from isotone.rows import Rows
 from isotone.scaling import Scaling
 from isotone.training import Recipe
 from studies.tabular import ours, peers
@@ -39,12 +38,12 @@ from studies.tabular.protocols import (
     measure,
 )
 from studies.tabular.reference_rows import reference_rows
+from studies.tabular.stacks import Stack
 
 N_SEEDS = 3
 OWN, SAME = "isotone, small", "isotone, published settings"
 _RATE = 0.01  # of our own settings, constant
 _FOLDS, _MEMBERS = 4, 3  # of the cross-validation
-_PEER_EPOCHS = {"blog": 100}  # of 1000: the libraries of others would take hours
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ PUBLISHED = {
     "heart": Published((4, 4), 1.0, 2e-3, 242, 300, sigmoid(np.linspace(-1, 1, 100))),
     "auto_mpg": Published((8, 8), 1.0, 1e-2, 64, 2000),
     "compas": Published((2, 2), 1.3**3, 2e-4, 256, 2000),  # its residual has 1.3**4
-    "blog": Published((8,), 1.5, 2e-4, 256, 1000),
+    "blog": Published((8,), 1.5, 2e-4, 256, 100),  # of 1000, to save hours
 }
 
 
@@ -112,8 +111,18 @@ class Run:
 
 def reference(contestant: str, name: str, seed: int, quick: bool = False) -> Score:
     """The reference protocol for one contestant: the best test value of all epochs."""
-    setup = Setup.of(name, seed, quick)
-    run = RUNS[contestant](setup)
+    return _references(contestant, name, quick)[seed]
+
+
+@lru_cache(maxsize=1)
+def _references(contestant: str, name: str, quick: bool) -> list[Score]:
+    """All seeds at once: they share choices, and networks of others learn in one stack."""
+    setups = [Setup.of(name, seed, quick) for seed in range(1 if quick else N_SEEDS)]
+    runs = RUNS[contestant](setups)
+    return [_score(setup, run) for setup, run in zip(setups, runs, strict=True)]
+
+
+def _score(setup: Setup, run: Run) -> Score:
     values = [_most_optimistic(setup, score) for score in run.scores]
     value = max(values) if setup.problem.task == "classification" else min(values)
     return Score(value, run.n_parameters, 0.0, None, f"{run.setting}, {len(values)} epochs")
@@ -198,73 +207,97 @@ class Authors(peers.Network):
     def build(self, view: View, setting: peers.Setting) -> nn.Module:
         import monotonicnetworks
 
-        published: Published = setting["published"]
-        widths = [len(view.kept), *published.shape, 1]
-        bound = published.lipschitz ** (1 / (len(widths) - 1))
+        widths = [len(view.kept), *setting["shape"], 1]
+        bound = setting["lipschitz"] ** (1 / (len(widths) - 1))
         layers: list[nn.Module] = []
         for k, (n_in, n_out) in enumerate(pairwise(widths)):
             kind = "inf" if k else "one-inf"
             linear = nn.Linear(n_in, n_out)
-            layers.append(monotonicnetworks.direct_norm(linear, kind=kind, max_norm=bound))
+            layers.append(peers.bounded(linear, kind, bound))
             layers.append(monotonicnetworks.GroupSort(max(1, n_out // 2)))
         wrapped: nn.Module = monotonicnetworks.MonotonicWrapper(
             nn.Sequential(*layers[:-1]),
-            lipschitz_const=published.lipschitz,
+            lipschitz_const=setting["lipschitz"],
             monotonic_constraints=view.directions.tolist(),
         )
         return wrapped
 
 
-def _authors(setup: Setup) -> Run:
-    setting = {"rate": setup.published.rate, "published": setup.published}
-    return _peer(setup, Authors(), setting, "published")
+def _authors(setups: list[Setup]) -> list[Run]:
+    p = setups[0].published
+    setting = {"rate": p.rate, "shape": p.shape, "lipschitz": p.lipschitz}
+    return _peers(Authors(), setups, [setting] * len(setups), "published")
 
 
-def _mononet(setup: Setup) -> Run:
+def _mononet(setups: list[Setup]) -> list[Run]:
     contestant = peers.Mononet()
-    choice = contestant.choose(replace(setup.problem, seed=0), *setup.held_out())
-    return _peer(setup, contestant, choice.setting, str(choice.setting))
+    settings: dict[int, peers.Setting] = {}
+    for setup in setups:
+        if _same_rows(setup) not in settings:
+            problem = replace(setup.problem, seed=0)
+            settings[_same_rows(setup)] = contestant.choose(problem, *setup.held_out()).setting
+    return _peers(contestant, setups, [settings[_same_rows(setup)] for setup in setups])
 
 
-def _peer(setup: Setup, contestant: peers.Network, setting: peers.Setting, text: str) -> Run:
-    problem, view = setup.problem, setup.standard()
-    n = min(setup.published.epochs, _PEER_EPOCHS.get(setup.data.name, setup.published.epochs))
-    x = torch.as_tensor(view.x(setup.test.X), dtype=torch.float32)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(problem.seed)
-        network = contestant.build(view, setting)
-    scores = (
-        ours.output(problem, view, _raw(network, x))
-        for _ in _epochs(
-            network, ours.rows_of(view, problem, setup.train), setup, setting["rate"], n
-        )
-    )
-    return Run(sum(p.numel() for p in network.parameters()), text, scores)
+def _peers(
+    contestant: peers.Network,
+    setups: list[Setup],
+    settings: list[peers.Setting],
+    text: str = "",
+) -> list[Run]:
+    """Networks of one form learn together, whatever their seeds."""
+    groups: dict[Hashable, list[int]] = {}
+    for k, (setup, setting) in enumerate(zip(setups, settings, strict=True)):
+        groups.setdefault(contestant.form(setup.standard(), setting), []).append(k)
+    runs: dict[int, Run] = {}
+    for group in groups.values():
+        members = [(setups[k].problem, setups[k].standard(), settings[k]) for k in group]
+        stack = contestant.stack(members)
+        n_parameters = sum(p.numel() for p in stack.form.module.parameters())
+        scores = _together(stack, [setups[k] for k in group])
+        for k, column in zip(group, scores, strict=True):
+            runs[k] = Run(n_parameters, text or str(settings[k]), iter(column))
+    return [runs[k] for k in range(len(setups))]
 
 
-@torch.no_grad()
-def _raw(network: nn.Module, x: Tensor) -> Floats:
-    raw: Floats = network(x)[:, 0].numpy()
-    return raw
+def _together(stack: Stack, setups: list[Setup]) -> list[list[Floats]]:
+    """Adam in torch, as the public code has it: scores by seed and epoch."""
+    views = [setup.standard() for setup in setups]
+    x, y, start = _pool(setups, views)
+    test = torch.stack([_tensor(v.x(s.test.X)) for v, s in zip(views, setups, strict=True)])
+    generators = [torch.Generator().manual_seed(setup.problem.seed) for setup in setups]
+    scores: list[list[Floats]] = [[] for _ in setups]
+    n = len(setups[0].train)
+    for _ in range(setups[0].published.epochs):
+        orders = [
+            k + torch.randperm(n, generator=g) for k, g in zip(start, generators, strict=True)
+        ]
+        stack.learn(x, y, torch.stack(orders), setups[0].published.batch)
+        for k, raw in enumerate(stack.predict(test).numpy()):
+            scores[k].append(ours.output(setups[k].problem, views[k], raw))
+    return scores
 
 
-def _epochs(network: nn.Module, rows: Rows, setup: Setup, rate: float, n: int) -> Iterator[None]:
-    """Adam in torch, as the public code has it."""
-    generator = torch.Generator().manual_seed(setup.problem.seed)
-    optimizer = torch.optim.Adam(network.parameters(), lr=rate, fused=True)
-    loss = nn.MSELoss() if setup.problem.task == "regression" else nn.BCEWithLogitsLoss()
-    for _ in range(n):
-        order = torch.randperm(len(rows), generator=generator)
-        for batch in torch.split(order, setup.published.batch):
-            optimizer.zero_grad()
-            loss(network(rows.x[batch])[:, 0], rows.target[batch].float().flatten()).backward()
-            optimizer.step()
-        yield
+def _pool(setups: list[Setup], views: list[View]) -> tuple[Tensor, Tensor, Tensor]:
+    """All rows to learn from, each table once, and the place where those of a seed start."""
+    tables = {_same_rows(s): (s.train, v) for s, v in zip(setups, views, strict=True)}
+    x = torch.cat([_tensor(view.x(table.X)) for table, view in tables.values()])
+    y = torch.cat([_tensor(view.y(table.y)) for table, view in tables.values()])
+    places = {key: k * len(setups[0].train) for k, key in enumerate(tables)}
+    return x, y, torch.tensor([[places[_same_rows(setup)]] for setup in setups])
 
 
-RUNS: dict[str, Callable[[Setup], Run]] = {
-    OWN: _own,
-    SAME: _same,
+def _tensor(numbers: Floats) -> Tensor:
+    return torch.as_tensor(numbers, dtype=torch.float32)
+
+
+def _each(run: Callable[[Setup], Run]) -> Callable[[list[Setup]], list[Run]]:
+    return lambda setups: [run(setup) for setup in setups]
+
+
+RUNS: dict[str, Callable[[list[Setup]], list[Run]]] = {
+    OWN: _each(_own),
+    SAME: _each(_same),
     "monotonicnetworks": _authors,
     "mononet": _mononet,
 }

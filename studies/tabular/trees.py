@@ -6,8 +6,9 @@ growing stops after `_PATIENCE` trees without a lower loss there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -138,15 +139,16 @@ class HistGradientBoosting:
     monotone: bool = True
 
     def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
-        settings = _tried(_settings("max_leaf_nodes", (4, 8, 16, 31)), problem)
-        choices = []
-        for setting in settings:
+        """By the losses that a model notes while it grows."""
+        models = []
+        for setting in _tried(_settings("max_leaf_nodes", (4, 8, 16, 31)), problem):
             model = self._model(problem, setting, _most(problem), stop=True)
             model.fit(train.X, train.y, X_val=validation.X, y_val=validation.y)
-            for rounds, score in enumerate(_stages(model, validation.X), start=1):
-                loss = problem.loss(validation.y, score)
-                choices.append(Choice(setting, rounds, loss, score))
-        return best(choices)
+            models.append((setting, model))
+        setting, model = max(models, key=lambda pair: pair[1].validation_score_[1:].max())
+        rounds = int(model.validation_score_[1:].argmax()) + 1  # the first is that of no tree
+        score = next(islice(_stages(model, validation.X), rounds - 1, None))
+        return Choice(setting, rounds, problem.loss(validation.y, score), score)
 
     def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
         model = self._model(problem, choice.setting, choice.rounds).fit(rows.X, rows.y)
@@ -174,7 +176,8 @@ class HistGradientBoosting:
         )
 
 
-def _stages(model: Any, X: Floats) -> list[Floats]:
+def _stages(model: Any, X: Floats) -> Iterator[Floats]:
     if hasattr(model, "staged_predict_proba"):
-        return [p[:, 1] for p in model.staged_predict_proba(X)]
-    return list(model.staged_predict(X))
+        return (p[:, 1] for p in model.staged_predict_proba(X))
+    stages: Iterator[Floats] = model.staged_predict(X)
+    return stages
