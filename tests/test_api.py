@@ -28,7 +28,7 @@ TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
     *("freezing", "losses", "rows", "checkpoint", "training", "learners", "ensemble"),
     *("streaming", "sweep", "couplings", "potentials", "critics", "transport"),
-    *("shapes", "shapefits"),
+    *("shapes", "polish", "shapefits"),
     *("examples", "columns", "targets", "settings", "committee", "fitting"),
     *("certified", "estimators"),
 ]

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from isotone import potentials
 from isotone.clouds import Cloud
 from isotone.couplings import NAMES
-from isotone.potentials import Potentials, refine
+from isotone.potentials import Potentials, couple, refine
 from transports import random_problem
 
 
@@ -68,7 +68,7 @@ def test_a_program_without_an_answer_leaves_what_was_proved(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     P, Q = clouds(3)
-    monkeypatch.setattr(potentials, "_solve", lambda *_: None)
+    monkeypatch.setattr(potentials, "program", lambda *_, **__: None)
     found = refine(P, Q, "2", np.zeros(len(Q)))
     assert 0 < found.lower_bound <= exact(P, Q, "2")
 
@@ -90,3 +90,31 @@ def test_weights_and_distances_of_very_different_sizes() -> None:
     assert far.lower_bound == pytest.approx(1e9 / 3, rel=1e-6)
     nothing = refine(Cloud.of([[7.0]]), Cloud.of([[7.0]]), "2", np.zeros(1))
     assert nothing.lower_bound == 0.0
+
+
+@pytest.mark.parametrize("metric", ["1", "2", "inf"])
+def test_plans_move_all_mass_at_nearly_the_least_cost(metric: Any) -> None:
+    """From any start: marginals are right, potentials break no constraint, and they agree."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n, m = (int(k) for k in rng.integers(1, 80, 2))
+        P = Cloud.of(rng.normal(size=(n, 2)), rng.random(n) + 1e-3)
+        Q = Cloud.of(rng.normal(size=(m, 2)) + rng.normal(size=2), rng.random(m) + 1e-3)
+        found = couple(P, Q, metric, 10.0 * rng.normal(size=n))
+        assert found is not None
+        truth = exact(P, Q, metric)
+        assert truth * (1 - 1e-7) <= found.cost <= 1.001 * truth
+        plan, length = found.plan, cdist(P.points, Q.points, NAMES[metric])
+        assert plan.mass @ length[plan.source, plan.target] == pytest.approx(found.cost, rel=1e-6)
+        assert np.bincount(plan.source, plan.mass, n) == pytest.approx(P.shares(), abs=1e-7)
+        assert np.bincount(plan.target, plan.mass, m) == pytest.approx(Q.shares(), abs=1e-7)
+        assert np.all(found.f[:, None] - found.g <= length + 1e-12)
+        assert P.shares() @ found.f - Q.shares() @ found.g >= 0.998 * truth
+
+
+def test_equal_clouds_stay_where_they_are() -> None:
+    P = Cloud.of(np.random.default_rng(0).normal(size=(30, 2)))
+    found = couple(P, P, "2", np.zeros(30))
+    assert found is not None
+    assert abs(found.cost) < 1e-9
+    assert np.array_equal(found.plan.source, found.plan.target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,9 +64,35 @@ def test_a_circle_is_found_in_any_unit() -> None:
         cloud = unit * ring([3.0, -1.0], 2.0, 60)
         fit = fit_shape(Circles(), cloud, n_starts=2, turns=turns, random_state=0)
         assert fit.theta / unit == pytest.approx([3.0, -1.0, 2.0], abs=0.15)
-        assert fit.distance == fit.distances.min()
+        # 60 points, 2π 2 / 60 apart: mass of the shape has a quarter of that to go, on average
+        assert fit.distance / unit == pytest.approx(2.0 * np.pi / 60 / 2, rel=0.02)
         assert fit.film.shape[1:] == (3,)
         assert np.array_equal(fit.film[-1], fit.theta)
+
+
+def test_a_polish_ends_nearer_than_it_began() -> None:
+    rng = np.random.default_rng(0)
+    cloud = ring([1.0, 0.0], 1.0, 200) + 0.1 * rng.normal(size=(200, 2))
+    shape, turns = Circles(n_points=192, blur=0.1), Turns(steps=30, critic_steps=2, warm_up=20)
+    fits = [
+        fit_shape(shape, cloud, n_starts=2, turns=replace(turns, polish=n), random_state=0)
+        for n in (0, 30)
+    ]
+    rough, fine = (np.abs(fit.theta - [1.0, 0.0, 1.0]).max() for fit in fits)
+    assert fine < 0.5 * rough
+    assert fine < 0.05
+    assert fits[0].distance == fits[0].distances.min()
+    assert np.array_equal(fits[0].thetas, fits[1].thetas)  # all starts, before the polish
+    assert np.array_equal(fits[1].film[-1], fits[1].theta)
+
+
+def test_offsets_are_normal_in_every_row_of_neighbors() -> None:
+    sharp = Circles(n_points=384)(torch.tensor([[0.0, 0.0, 5.0]]))[0][0]
+    blurred = Circles(n_points=384, blur=0.5)(torch.tensor([[0.0, 0.0, 5.0]]))[0][0]
+    offsets = ((blurred - sharp) / 0.5).reshape(8, 48, 2)
+    assert float(offsets.mean(dim=1).square().mean()) < 0.5 / 48  # free draws: 1 / 48
+    assert torch.allclose(offsets.std(dim=1), torch.tensor(1.0), atol=0.15)
+    assert abs(float((offsets[..., 0] * offsets[..., 1]).mean())) < 0.05
 
 
 def test_a_shape_of_ones_own_and_weights() -> None:
@@ -134,6 +161,8 @@ def test_fits_that_cannot_be_made_are_refused(shape: Any, options: Any, message:
         (lambda: Ellipses(blur=-1.0), "`blur=-1.0` finite and at least 0"),
         (lambda: Turns(steps=0), "`steps=0` must be a whole number, of at least 1"),
         (lambda: Turns(steps=1.5), "`steps=1.5` must be a whole number"),  # type: ignore[arg-type]
+        (lambda: Turns(polish=-1), "`polish=-1` must be a whole number, of at least 0"),
+        (lambda: Turns(polish=0.5), "`polish=0.5` must be a whole"),  # type: ignore[arg-type]
         (lambda: flow([[0.0]], [[1.0]], steps=0), "`steps=0` must be a whole number"),
         (lambda: flow([[0.0]], [[1.0]], frames=0), "`frames=0` must be a whole number"),
         (lambda: flow([[0.0]], [[1.0]], critic_steps=0), "`critic_steps=0` must be a whole"),

@@ -27,7 +27,7 @@ from scipy.sparse import coo_array
 from scipy.spatial.distance import cdist
 
 from isotone.clouds import Cloud
-from isotone.couplings import NAMES, lengths, quantile_plan
+from isotone.couplings import NAMES, Plan, lengths, quantile_plan
 from isotone.duality import DualValue
 from isotone.elementary import Floats
 from isotone.frozen import Metric
@@ -38,8 +38,19 @@ _AT_ONCE = 2**18  # pairs whose distances are held at a time
 _NEAREST = 8  # pairs that every point brings into the program
 _ROUNDS = 20
 _CLOSE = 1e-4  # of the distance; between the cost of the plan and what is proved
+_NEAR = 1e-3  # the same, where only the plan is asked for
 
 Pairs = NDArray[np.int64]  # numbers i m + j
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A linear program that was solved: the cost of its plan, and its potentials (n,) and (m,)."""
+
+    cost: float
+    plan: Plan
+    f: Floats
+    g: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,36 +134,90 @@ def _ascend(potentials: Potentials, g: Floats) -> Potentials:
     used = feasible
     for _ in range(_ROUNDS):
         pairs = np.unique(np.concatenate([feasible, used, now.tight(), best.tight()]))
-        solved = _solve(now, pairs, best.value)
+        length = lengths(P.points[pairs // len(Q)], Q.points[pairs % len(Q)], best.metric)
+        solved = program(P.shares(), Q.shares(), pairs, length, best.value)
         if solved is None:
             break
-        cost, used, g = solved
-        g = g - g.mean()
+        used = solved.plan.source * len(Q) + solved.plan.target
+        g = solved.g - solved.g.mean()
         tries = [best.transformed(best.g + step * (g - best.g)) for step in (1.0, 0.3)]
         now = max(tries, key=lambda one: one.value)
         best = now if now.value > best.value else best
-        if cost - best.value <= _CLOSE * cost:
+        if solved.cost - best.value <= _CLOSE * solved.cost:
             break
     return best
 
 
-def _solve(now: Potentials, pairs: Pairs, scale: float) -> tuple[float, Pairs, Floats] | None:
-    """Transport on some pairs only: its cost, the pairs in use and new potentials of Q."""
-    P, Q = now.P, now.Q
-    n, m = len(P), len(Q)
+def program(
+    p: Floats, q: Floats, pairs: Pairs, length: Floats, scale: float, *, presolve: bool = True
+) -> Program | None:
+    r"""Transport of shares p (n,) to q (m,) on pairs only, each of a length; None if it fails.
+
+    .. math:: \min_\pi \sum_{ij} \pi_{ij} \|x_i - y_j\|
+              \quad\text{with}\quad \sum_j \pi_{ij} = p_i, \ \sum_i \pi_{ij} = q_j, \ \pi \ge 0
+    """
+    n, m = len(p), len(q)
     i, j, column = pairs // m, pairs % m, np.arange(len(pairs))
-    length = lengths(P.points[i], Q.points[j], now.metric)
     unit = max(scale, 1e-9 * float(length.max())) or 1.0
     sums = coo_array(
         (np.ones(2 * len(pairs)), (np.r_[i, n + j], np.r_[column, column])),
         shape=(n + m, len(pairs)),
     ).tocsr()
-    masses = n * np.concatenate([P.shares(), Q.shares()])
-    found = linprog(length / unit, A_eq=sums[:-1], b_eq=masses[:-1], method="highs-ds")
+    masses = n * np.concatenate([p, q])
+    found = linprog(
+        length / unit,
+        A_eq=sums[:-1],
+        b_eq=masses[:-1],
+        method="highs-ds",
+        options={"presolve": presolve},
+    )
     if found.x is None or not np.all(np.isfinite(found.eqlin.marginals)):
         return None
-    g = -unit * np.append(found.eqlin.marginals[n:], 0.0)
-    return found.fun * unit / n, pairs[found.x > 0], g
+    used, numbers = found.x > 0, unit * np.append(found.eqlin.marginals, 0.0)
+    plan = Plan(i[used], j[used], found.x[used] / n)
+    return Program(found.fun * unit / n, plan, numbers[:n], -numbers[n:])
+
+
+def couple(P: Cloud, Q: Cloud, metric: Metric, f: Floats) -> Program | None:
+    r"""The best plan and potentials of two small clouds, beginning with potentials f (n,) of P.
+
+    Programs on few pairs, as above, but about the room :math:`\|x_i - y_j\| - f_i + g_j \ge 0` and
+    not the length, to which all plans add the same: with good f one of them is enough, and it
+    begins near its end. Pairs that its potentials forbid least, or break, come into the next. The
+    plan costs at most a thousandth more than the potentials prove, or else 20 programs were not
+    enough. All distances are held at once: for clouds of some thousand points.
+    """
+    length, p, q = cdist(P.points, Q.points, NAMES[metric]), P.shares(), Q.shares()
+    plan = quantile_plan(P, Q)
+    pairs, (f, g), solved = plan.source * len(Q) + plan.target, _transform(length, f), None
+    for _ in range(_ROUNDS):
+        room, value = length + g - f[:, None], float(p @ f - q @ g)
+        pairs = np.union1d(pairs, _roomless(room))
+        unit = max(value, 1e-3 * float(length.mean()))
+        found = program(p, q, pairs, room.ravel()[pairs], unit, presolve=False)
+        if found is None:
+            break
+        pairs = np.union1d(pairs, _roomless(room + found.g - found.f[:, None]))
+        tries = [_transform(length, f + step * found.f) for step in (0.0, 0.3, 1.0)]
+        f, g = max(tries, key=lambda pair: float(p @ pair[0] - q @ pair[1]))
+        solved = Program(value + found.cost, found.plan, f, g)
+        if solved.cost - float(p @ f - q @ g) <= _NEAR * max(solved.cost, _NEAR * unit):
+            break
+    return solved
+
+
+def _transform(length: Floats, f: Floats) -> tuple[Floats, Floats]:
+    """The smallest g that f allows, and the largest f that this one allows."""
+    g: Floats = (f[:, None] - length).max(axis=0)
+    return (length + g).min(axis=1), g
+
+
+def _roomless(room: Floats) -> Pairs:
+    """The pairs of least room in every row and in every column."""
+    n, m = room.shape
+    rows = np.arange(n)[:, None] * m + _least(room)
+    columns = _least(room.T) * m + np.arange(m)[:, None]
+    return np.concatenate([rows.ravel(), columns.ravel()])
 
 
 def _blocks(left: Cloud, right: Cloud, metric: Metric) -> Iterator[tuple[Pairs, Floats]]:

@@ -36,7 +36,7 @@ class Outlines(ABC):
     Parameters
     ----------
     n : how many outlines
-    n_points : on each, a multiple of 12
+    n_points : on each, a multiple of 12; a blurred outline fills an area and needs hundreds
     background : None, or the box (low, high) of the plane in which a part of the mass is even
     blur : the noise of the cloud, if it is known: points scatter by so much around the outline, or
         else corners and tight bends come out too small
@@ -46,7 +46,7 @@ class Outlines(ABC):
     """
 
     n: int = 1
-    n_points: int = 48
+    n_points: int = 384
     background: tuple[tuple[float, float], tuple[float, float]] | None = None
     blur: float = 0.0
     density: Literal["even", "free"] = "even"
@@ -201,9 +201,14 @@ def _directions(n: int) -> Tensor:
 
 
 def _normals(n: int) -> Tensor:
-    """Fixed standard normal offsets that cancel in neighbors, (n, 2)."""
-    half = torch.randn((n + 1) // 2, 2, generator=torch.Generator().manual_seed(0))
-    return torch.stack([half, -half], dim=1).reshape(-1, 2)[:n]
+    """Fixed standard normal offsets, as even as can be in any row of neighbors, (n, 2).
+
+    Multiples of two irrational numbers fill the square evenly; quantiles make them normal.
+    """
+    steps = torch.tensor([0.7548776662466927, 0.5698402909980532], dtype=torch.float64)
+    filled = (0.5 + torch.outer(torch.arange(1, n + 1).double(), steps)) % 1.0
+    offsets: Tensor = torch.special.ndtri(filled)
+    return offsets.float()
 
 
 def _grid(low: tuple[float, float], high: tuple[float, float]) -> Tensor:
