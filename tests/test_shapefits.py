@@ -159,9 +159,9 @@ def test_fits_that_cannot_be_made_are_refused(shape: Any, options: Any, message:
         (lambda: Circles(n_points=50), "`n_points=50` a multiple of 12"),
         (lambda: Triangles(density="odd"), "`density='odd'` must be 'even' or 'free'"),  # type: ignore[arg-type]
         (lambda: Ellipses(blur=-1.0), "`blur=-1.0` finite and at least 0"),
-        (lambda: Turns(steps=0), "`steps=0` must be a whole number, of at least 1"),
+        (lambda: Turns(steps=0), "`steps=0` must be a whole number of at least 1"),
         (lambda: Turns(steps=1.5), "`steps=1.5` must be a whole number"),  # type: ignore[arg-type]
-        (lambda: Turns(polish=-1), "`polish=-1` must be a whole number, of at least 0"),
+        (lambda: Turns(polish=-1), "`polish=-1` must be a whole number of at least 0"),
         (lambda: Turns(polish=0.5), "`polish=0.5` must be a whole"),  # type: ignore[arg-type]
         (lambda: flow([[0.0]], [[1.0]], steps=0), "`steps=0` must be a whole number"),
         (lambda: flow([[0.0]], [[1.0]], frames=0), "`frames=0` must be a whole number"),

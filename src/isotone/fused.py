@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import _engine
+from isotone.counts import check_count
 from isotone.dataset import Dataset, Labels, check_features, check_order, check_weight
 from isotone.elementary import Floats, Reals
 
@@ -99,7 +100,7 @@ class FusedTrainer:
         precision: Precision = "float32",
     ) -> None:
         self.widths = _checked_widths(widths)
-        self.n_members = _count("n_members", n_members)
+        self.n_members = check_count("n_members", n_members)
         self.loss_kind: FusedLoss = _checked_loss(loss, self.widths[-1])
         group_sizes = _group_sizes(self.widths, group_size)
         _choose("chain", chain, get_args(Chain))
@@ -153,7 +154,7 @@ class FusedTrainer:
         data = self._dataset(x, y, sample_weight)
         visits = None if order is None else check_order(order, self.n_members, len(data.x))
         n_visits = len(data.x) if visits is None else visits.shape[-1]
-        n_steps = -(-n_visits // _count("batch_size", batch_size))
+        n_steps = -(-n_visits // check_count("batch_size", batch_size))
         schedule = self._schedule(n_steps, learning_rates)
         losses = np.empty(self.n_members)
         _engine.train(
@@ -170,7 +171,7 @@ class FusedTrainer:
             beta2=self.betas[1],
             eps=self.eps,
             losses=losses,
-            threads=_count("threads", threads),
+            threads=check_count("threads", threads),
             isa=self._isa,
         )
         self.n_steps += len(schedule)
@@ -253,7 +254,7 @@ class FusedTrainer:
             gradients=outputs.get("gradients"),
             predictions=outputs.get("predictions"),
             losses=losses,
-            threads=_count("threads", threads),
+            threads=check_count("threads", threads),
             isa=self._isa,
         )
         return losses
@@ -319,7 +320,7 @@ def _checked_widths(widths: Sequence[int]) -> list[int]:
             f"`widths={list(widths)}` must name the numbers of features, of hidden units and of "
             f"outputs, for between 1 and {_engine.MAX_LAYERS} layers"
         )
-    counts = [_count("widths", width) for width in widths]
+    counts = [check_count("widths", width) for width in widths]
     n_parameters = sum((n_in + 1) * n_out for n_in, n_out in pairwise(counts))
     if n_parameters > _engine.MAX_PARAMETERS:
         raise ValueError(
@@ -332,7 +333,7 @@ def _checked_widths(widths: Sequence[int]) -> list[int]:
 def _group_sizes(widths: list[int], group_size: int | None) -> list[int]:
     """Per layer the size of the groups that are sorted after it; 1 after the last."""
     for width in widths[1:-1]:
-        if group_size is not None and width % _count("group_size", group_size):
+        if group_size is not None and width % check_count("group_size", group_size):
             divisors = ", ".join(str(d) for d in range(1, width + 1) if width % d == 0)
             raise ValueError(
                 f"`group_size={group_size}` does not divide the width {width}; "
@@ -360,12 +361,6 @@ def _choose(name: str, value: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ValueError(f"`{name}={value!r}` is unknown; choose from {choices}")
     return value
-
-
-def _count(name: str, value: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"`{name}={value!r}` must be a whole number of at least 1")
-    return int(value)
 
 
 def _within(name: str, value: float, below: float = np.inf) -> float:

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from isotone.counts import check_count
 from isotone.norms import NORMS, Norm, Sizes, column_sums, project, row_norms
 from isotone.sorting import group_sort
 from isotone.steps import Pointwise
@@ -140,7 +141,8 @@ class LipschitzLinear(BoundedLayer):
     """
 
     def __init__(self, n_in: int, n_out: int, bias: bool = True) -> None:
-        _check_counts(n_in=n_in, n_out=n_out)
+        check_count("n_in", n_in)
+        check_count("n_out", n_out)
         super().__init__(torch.empty(n_out, n_in), bias)
 
     def sizes(self) -> Sizes:
@@ -185,7 +187,8 @@ class LipschitzConv(BoundedLayer):
         dilation: int | tuple[int, ...] = 1,
         bias: bool = True,
     ) -> None:
-        _check_counts(n_in=n_in, n_out=n_out)
+        check_count("n_in", n_in)
+        check_count("n_out", n_out)
         kernel = _per_axis(kernel_size, self._axes, "kernel_size")
         super().__init__(torch.empty(n_out, n_in, *kernel), bias)
         self.stride = _per_axis(stride, self._axes, "stride")
@@ -255,7 +258,7 @@ class GroupSort(nn.Module):
     def __init__(self, *, group_size: int | None) -> None:
         super().__init__()
         if group_size is not None:
-            _check_counts(group_size=group_size)
+            check_count("group_size", group_size)
         self.group_size = group_size
 
     def forward(self, x: Tensor) -> Tensor:
@@ -286,7 +289,7 @@ class Center(nn.Module):
 
     def __init__(self, width: int, momentum: float = 0.1) -> None:
         super().__init__()
-        _check_counts(width=width)
+        check_count("width", width)
         if not 0 < momentum <= 1:
             raise ValueError(f"`momentum={momentum}` must lie in (0, 1]; 0.1 is usual")
         self.momentum = momentum
@@ -367,12 +370,6 @@ def why_refused(module: nn.Module) -> str:
     if isinstance(module, nn.PReLU):
         return "its learned slope has no bound; use LeakyReLU or GroupSort"
     return "its Lipschitz constant is not known; use GroupSort, Abs, ReLU, LeakyReLU, Tanh, ..."
-
-
-def _check_counts(**counts: int) -> None:
-    for name, count in counts.items():
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ValueError(f"`{name}={count!r}` must be a whole number of at least 1")
 
 
 def _per_axis(

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from isotone.counts import check_count, is_count
+
 _WHOLE = ("max_iter", "n_members", "n_iter_no_change")
 _POSITIVE = ("learning_rate_init", "temperature")
 _CHOICES: dict[str, tuple[object, ...]] = {
@@ -27,11 +29,11 @@ def check_settings(settings: dict[str, Any], losses: Sequence[str]) -> None:
     losses : the names of losses that the estimator knows
     """
     for name in _WHOLE:
-        _check_whole(name, settings[name], "")
+        check_count(name, settings[name])
     if settings["group_size"] not in ("auto", None):
-        _check_whole("group_size", settings["group_size"], ", 'auto', or None for a full sort")
+        check_count("group_size", settings["group_size"], also=", 'auto', or None for a full sort")
     if settings["batch_size"] != "auto":
-        _check_whole("batch_size", settings["batch_size"], ", or 'auto'")
+        check_count("batch_size", settings["batch_size"], also=", or 'auto'")
     for name in _POSITIVE:
         value = settings.get(name, 1.0)
         if not _is_number(value) or not 0 < value < math.inf:
@@ -45,11 +47,6 @@ def check_settings(settings: dict[str, Any], losses: Sequence[str]) -> None:
     _check_widths(settings["hidden_layer_sizes"])
 
 
-def _check_whole(name: str, value: Any, also: str) -> None:
-    if not _is_whole(value):
-        raise ValueError(f"`{name}={value!r}` must be a whole number of at least 1{also}")
-
-
 def _check_fraction(value: Any) -> None:
     if not _is_number(value) or not 0 < value < 1:
         raise ValueError(
@@ -60,16 +57,12 @@ def _check_fraction(value: Any) -> None:
 def _check_widths(value: Any) -> None:
     widths = [value] if isinstance(value, Integral) else value
     if not isinstance(widths, Sequence | np.ndarray) or not all(
-        _is_whole(width) for width in widths
+        is_count(width) for width in widths
     ):
         raise ValueError(
             f"`hidden_layer_sizes={value!r}` must hold whole numbers of at least 1, as (32, 32) "
             "does"
         )
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 def _is_number(value: Any) -> bool:

@@ -19,6 +19,7 @@ from rich.progress import track
 from torch import Tensor
 
 from isotone.clouds import Cloud, check_names, check_pair, common_scaling
+from isotone.counts import check_count
 from isotone.critics import Critics, cosine, draws, seed_of
 from isotone.elementary import Floats
 from isotone.network import MetricOrder
@@ -57,8 +58,8 @@ class Turns:
 
     def __post_init__(self) -> None:
         for name in ("steps", "critic_steps", "warm_up"):
-            _check_count(name, getattr(self, name))
-        _check_count("polish", self.polish, least=0)
+            check_count(name, getattr(self, name))
+        check_count("polish", self.polish, least=0)
         for name in ("learning_rate", "critic_rate"):
             if not 0 < getattr(self, name) < 10:
                 raise ValueError(f"`{name}={getattr(self, name)}` must be positive, as 0.01 is")
@@ -250,7 +251,7 @@ def _beginning(
             )
         units = shape.units(1.0 / float(scaling.factor[0])) if units is None else units
         if start is None:
-            _check_count("n_starts", n_starts)
+            check_count("n_starts", n_starts)
             start = shape.start(cloud, n_starts, np.random.default_rng(seed))
     elif start is None:
         raise ValueError(
@@ -266,11 +267,6 @@ def _beginning(
             "for at least one start, (n_starts, k), and one positive unit for each of k"
         )
     return thetas, unit
-
-
-def _check_count(name: str, value: int, least: int = 1) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"`{name}={value!r}` must be a whole number, of at least {least}")
 
 
 def flow(
@@ -296,7 +292,7 @@ def flow(
     check_pair(*clouds)
     check_names(P, Q)
     for name, count in (("steps", steps), ("frames", frames), ("critic_steps", critic_steps)):
-        _check_count(name, count)
+        check_count(name, count)
     seed, scaling = seed_of(random_state), common_scaling(*clouds)
     critics = Critics(clouds[0].n_features, metric=metric, seed=seed)
     x = torch.as_tensor(scaling.transform(clouds[0].points)).float().requires_grad_()

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from isotone import couplings
 from isotone.clouds import Cloud, check_names, check_pair, common_scaling, reach
+from isotone.counts import check_count
 from isotone.critics import GROUP_SIZE, WIDTHS, Critics, cosine, draws, seed_of
 from isotone.duality import dual_value, unit_scores
 from isotone.freezing import freeze
@@ -58,9 +59,7 @@ class Schedule:
 
     def __post_init__(self) -> None:
         for name in ("steps", "batch_size", "patience"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"`{name}={value!r}` must be a whole number of at least 1")
+            check_count(name, getattr(self, name))
         if not 0 < self.learning_rate < 10:
             raise ValueError(f"`learning_rate={self.learning_rate}` must be positive, as 0.01 is")
         if not 0 <= self.validation < 1:
