@@ -206,7 +206,7 @@ class Both(Isotone):
     def recipe(self, problem: Problem, n_rows: int, setting: Setting) -> Recipe:
         if problem.task == "regression":
             return recipe_for(problem, n_rows, 150 if setting.n_codes is None else 80)
-        return recipe_for(problem, n_rows, 40 if setting.n_codes is None else 60, rate=0.01)
+        return recipe_for(problem, n_rows, 40 if setting.n_codes is None else 60, rate=0.005)
 
     def init(self) -> Init:
         return "independent"
