@@ -5,7 +5,7 @@ inside. Codes help with both, at no cost to what is guaranteed.
 
 Let :math:`k_0 < k_1 < \ldots < k_m` be knots of column x. Copy j runs over one tile,
 
-.. math:: \phi_j(x) = \mathrm{clamp}\big((x - c_j)\,a_j, -1, 1\big), \qquad
+.. math:: \phi_j(x) = \mathrm{clamp}((x - c_j)\,a_j, -1, 1), \qquad
           c_j = \tfrac12 (k_{j-1} + k_j), \quad a_j = 2 / (k_j - k_{j-1}).
 
 **Theorem.** Let f be a function of the copies.
