@@ -18,7 +18,8 @@ PACKAGE = Path(isotone.__file__).parent
 
 # A module imports only from modules to its left.
 NUMPY_HALF = [
-    *("atomic", "card", "counts", "elementary", "rounding", "scaling", "modelfile", "steps"),
+    *("atomic", "card", "counts", "elementary", "rounding", "scaling", "codes", "modelfile"),
+    "steps",
     *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "plot", "export"),
     *("rootfile", "table", "missing", "encoding", "scoring"),
     *("working_point", "efficiency", "candidates", "dataset", "fused", "clouds", "duality"),

@@ -51,6 +51,24 @@ def test_networks_do_not_begin_linear(init: Any) -> None:
         assert slopes.max() - slopes.min() > 1e-3
 
 
+def test_many_independent_features_do_not_make_a_network_that_begins_linear() -> None:
+    """Smaller biases leave less to a linear function than those of the default."""
+
+    def curved(init: Any) -> float:
+        """Share of the variance that is not linear, smallest of ten networks."""
+        shares = []
+        for seed in range(10):
+            torch.manual_seed(seed)
+            x = torch.randn(1000, 64)
+            y = LipschitzNetwork([64, 32, 32, 1], group_size=8, init=init)(x).detach()
+            A = torch.cat([x, torch.ones(1000, 1)], dim=1)
+            rest = y - A @ torch.linalg.lstsq(A, y).solution
+            shares.append(float(rest.var() / y.var()))
+        return min(shares)
+
+    assert curved("independent") > 1.5 * curved("orthogonal")
+
+
 def test_near_permutations_keep_gradients_through_the_depth() -> None:
     def slope(init: Any) -> float:
         torch.manual_seed(0)

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from studies.tabular import cells, compare, files, protocols, reference, tables
-from studies.tabular.contest import BUDGET, Choice, Model, Problem, Table, View
+from studies.tabular import cells, compare, files, ours, protocols, reference, rehearsal, tables
+from studies.tabular.contest import BUDGET, Choice, Model, Problem, Table, View, sigmoid
 from studies.tabular.datasets import LOADERS, Dataset, load
 from studies.tabular.files import NoDataError, Source, find, unpack
 from studies.tabular.protocols import best_threshold, measure, split
@@ -255,6 +255,38 @@ def test_contestants_learn_and_the_monotone_ones_are(name: str, task: Any) -> No
     if contestant.monotone:
         assert protocols.violations(model.score, data, parts) == 0.0
     assert (model.slope is not None) == (contestant.needs == "isotone")
+
+
+@pytest.mark.parametrize("n_codes", [[None], [4], [None, 4]])
+def test_ours_is_constant_outside_the_rows_it_learned_from(n_codes: list[int | None]) -> None:
+    data = toy()
+    rows, problem = split(data, 0).train, Problem.of(data, 0, quick=True)
+    parts = [{"setting": {"shape": (32, 32), "lipschitz": 1.0, "n_codes": n}} for n in n_codes]
+    choice = Choice({"parts": [part | {"epochs": 2} for part in parts]}, 2, 0.0, np.empty(0))
+    model = ours.WIDE.fit(problem, rows, choice)
+    edge = np.array([rows.X.min(axis=0), rows.X.max(axis=0)])
+    beyond = np.array([[-9.0], [9.0]]) + edge
+    assert np.array_equal(model.score(beyond), model.score(edge))
+    assert protocols.violations(model.score, data, split(data, 0)) == 0.0
+    assert model.slope is not None
+    assert model.slope <= 2.0
+
+
+def test_the_average_of_probabilities_is_no_steeper_than_the_steepest_logit() -> None:
+    z, steps = RNG.normal(0, 3, (2, 1000)), np.array([[1.0], [0.3]]) * 1e-4
+    low, high = (np.log(p / (1 - p)) for p in (sigmoid(z).mean(0), sigmoid(z + steps).mean(0)))
+    assert np.all(high - low <= 1e-4 * (1 + 1e-3))
+
+
+def test_a_rehearsal_keeps_away_from_test_rows() -> None:
+    small = toy(y=np.arange(400.0))
+    large = toy(X=np.zeros((9000, 3)), y=np.arange(9000.0))
+    for data, sizes in ((small, (180, 60, 80)), (large, (3000, 1000, 3200))):
+        parts = rehearsal.stand_ins(data, 1)
+        rows = [set(part.y) for part in (parts.train, parts.validation, parts.test)]
+        assert tuple(len(part) for part in rows) == sizes
+        assert len(set.union(*rows)) == sum(sizes)
+        assert not set.union(*rows) & set(split(data, 1).test.y)
 
 
 def test_wide_tables_are_narrowed_by_training_rows_and_keep_directions() -> None:

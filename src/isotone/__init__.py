@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isotone.certificate import Certificate, certify
+    from isotone.codes import Codes
     from isotone.engine import Engine
     from isotone.ensemble import Ensemble
     from isotone.estimators import MonotonicClassifier, MonotonicRegressor
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Scaling": "scaling",
     "Log": "scaling",
+    "Codes": "codes",
     "FrozenNetwork": "frozen",
     "load": "frozen",
     "Engine": "engine",
@@ -60,6 +62,7 @@ _HOME = {
 __all__ = [  # noqa: RUF022 (in the order of the table)
     "Scaling",
     "Log",
+    "Codes",
     "FrozenNetwork",
     "load",
     "Engine",

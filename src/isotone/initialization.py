@@ -9,11 +9,13 @@ The paper says that common schemes are not optimal for weight-normed networks, a
 - a vector of a single entry, such as each column of a last layer with one output, has no gradient
   at its bound, where only its sign counts: it must begin inside.
 
-All choices but "torch" cure the three; they differ in how columns point.
+All choices but "torch" cure the three; they differ in how columns point, and "independent" in the
+size of biases.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Literal, get_args
 
 import torch
@@ -21,7 +23,7 @@ from torch import Tensor, nn
 
 from isotone.layers import BoundedLayer
 
-Init = Literal["orthogonal", "permutation", "bound", "torch"]
+Init = Literal["orthogonal", "independent", "permutation", "bound", "torch"]
 
 _NOISE = 0.5  # share of the bound that random entries have beside the permutation
 _TINY = 1e-30
@@ -32,6 +34,7 @@ def initialize(layers: nn.Module, init: Init) -> None:
     """Set the weights and biases of all bounded layers.
 
     - "orthogonal": orthogonal columns (or rows), scaled onto their bound. The default.
+    - "independent": the same with smaller biases, for many features; see `_set_bias`.
     - "permutation": every column has one large entry, so that the layer nearly permutes its units
       and gradients keep their norm through the depth; the rest of the bound is random.
     - "bound": random columns, scaled onto their bound.
@@ -45,12 +48,12 @@ def initialize(layers: nn.Module, init: Init) -> None:
             layer.reset_parameters()
             if init != "torch":
                 layer.weight.copy_(_onto_bound(layer, _directions(layer, init)))
-                unit = _set_bias(layer, unit)
+                unit = _set_bias(layer, unit, init == "independent")
 
 
 def _directions(layer: BoundedLayer, init: Init) -> Tensor:
     weight = layer.weight
-    if init == "orthogonal":
+    if init in ("orthogonal", "independent"):
         return nn.init.orthogonal_(torch.empty_like(weight))
     if init == "permutation":
         permutation = _normalize(layer, _signed_permutation(weight))
@@ -82,9 +85,16 @@ def _signed_permutation(weight: Tensor) -> Tensor:
     return matrix.reshape(weight.shape)
 
 
-def _set_bias(layer: BoundedLayer, unit: float) -> float:
-    """Biases of the size of what they are added to; returns the size of the units after it."""
-    reach = unit * layer.normalized().flatten(1).abs().sum(dim=1)
+def _set_bias(layer: BoundedLayer, unit: float, independent: bool) -> float:
+    r"""Biases of the size of what they are added to; returns the size of the units after it.
+
+    A unit :math:`\sum_i w_i x_i` of n inputs of size u is at most :math:`u \|w\|_1`; if they are
+    independent its standard deviation is :math:`u \|w\|_2`, about √n times less. With the first
+    as the size of biases, a network of many features begins nearly linear.
+    """
+    size = layer.normalized().flatten(1).abs()
+    reach = unit * (torch.linalg.vector_norm(size, dim=1) if independent else size.sum(dim=1))
     if layer.bias is not None:
-        layer.bias.copy_(torch.empty_like(layer.bias).uniform_(-1, 1) * reach)
+        most = math.sqrt(3.0) * reach if independent else reach  # √3: that is the deviation
+        layer.bias.copy_(torch.empty_like(layer.bias).uniform_(-1, 1) * most)
     return float(reach.mean())

@@ -4,20 +4,25 @@ All settings and members of one shape train together as one `isotone` stack. The
 setting whose average of a few members has the lowest loss on the validation rows; then members of
 that setting are trained on all rows and frozen into one certified network, their average.
 
-Regression is trained longer than classification and its free features may be steeper than those
-with a direction: decided on validation rows, see `docs/tabular.md`.
+"isotone, small" sees the columns that all networks see. "isotone" has two committees: one sees
+these columns, but never further out than the training rows, the other sees their codes, see
+`isotone.codes`. It hands back one of the two or their average, whichever is best on the validation
+rows. How long and how steep was decided on rows outside the test, see `docs/tabular.md`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
 
 import numpy as np
 import torch
 
 import isotone
+from isotone.codes import Codes
 from isotone.elementary import Floats, Reals
+from isotone.initialization import Init
 from isotone.learners import FusedLearner, make_learner
 from isotone.losses import CrossEntropy, Loss, SquaredError
 from isotone.network import MonotonicNetwork
@@ -31,7 +36,6 @@ from studies.tabular.contest import (
     Table,
     View,
     batch_size,
-    best,
     n_epochs,
     sigmoid,
 )
@@ -40,19 +44,66 @@ LADDER = (0.25, 0.5, 1.0, 2.0)  # λ, in standard deviations of the target or in
 STEEPER = (1.0, 4.0)  # λ of free features, in units of that of features with a direction
 _SCOUTS = 4  # members per setting while settings are compared
 _GROUP = 8
-_RATE = 0.02
-_EPOCHS = 120  # for classification, at most
+_COPIES = 256  # of the columns with more than two values, together, at most
 
 Shape = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is chosen on validation rows."""
+    """What is chosen on validation rows; `n_codes` is None without codes."""
 
     shape: Shape
     lipschitz: float
     steeper: float = 1.0
+    n_codes: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Within(View):
+    """Columns clamped to the range of the rows they are scaled by: increasing, 1-Lipschitz."""
+
+    low: Floats = field(default_factory=lambda: np.empty(0))
+    high: Floats = field(default_factory=lambda: np.empty(0))
+
+    @classmethod
+    def of(cls, problem: Problem, rows: Table) -> Within:
+        view = View.of(problem, rows)
+        X = rows.X[:, view.kept]
+        return cls(**vars(view), low=X.min(axis=0), high=X.max(axis=0))
+
+    def raw(self, X: Floats) -> Floats:
+        return np.clip(X[:, self.kept], self.low, self.high)
+
+    def x(self, X: Floats) -> Floats:
+        return self.scaling.transform(self.raw(X))
+
+
+@dataclass(frozen=True, eq=False)
+class Coded(View):
+    """Copies of columns, each for one interval of their values."""
+
+    @classmethod
+    def through(cls, problem: Problem, rows: Table, n_codes: int) -> Coded:
+        view = View.of(problem, rows)
+        X = rows.X[:, view.kept]
+        n_long = sum(len(np.unique(column)) > 2 for column in X.T)
+        codes = Codes.fit(X, min(n_codes, max(1, _COPIES // max(1, n_long))))
+        kept = view.kept[codes.columns]
+        return cls(kept, codes.scaling, problem.directions[kept], view.center, view.spread)
+
+    def x(self, X: Floats) -> Floats:
+        return np.clip(super().x(X), -1.0, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Scout:
+    """A setting, its best epoch, the loss there, and what was said of the validation rows."""
+
+    setting: Setting
+    epochs: int
+    loss: float
+    score: Floats
 
 
 @dataclass(frozen=True)
@@ -72,39 +123,127 @@ class Isotone:
             return [Setting(shape, slope) for shape in (one, two) for slope in LADDER]
         return [Setting(two, slope, steeper) for steeper in STEEPER for slope in LADDER]
 
+    def view(self, problem: Problem, rows: Table, setting: Setting) -> View:
+        return View.of(problem, rows)
+
+    def recipe(self, problem: Problem, n_rows: int, setting: Setting) -> Recipe:
+        return recipe_for(problem, n_rows, 300 if problem.task == "regression" else 120)
+
+    def init(self) -> Init:
+        return "orthogonal"
+
     def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
         """By the loss of a small committee on the validation rows, over all epochs."""
-        settings = self.settings(problem)
-        shapes = dict.fromkeys(setting.shape for setting in settings)
-        groups = [[s for s in settings if s.shape == shape] for shape in shapes]
-        return best([_scan(problem, train, validation, group) for group in groups])
+        scouts = self.scan(problem, train, validation)
+        return _choice(problem, validation, [min(scouts, key=lambda scout: scout.loss)])
+
+    def scan(self, problem: Problem, train: Table, validation: Table) -> list[Scout]:
+        """Every setting at its best epoch; those of one shape and code train together."""
+        groups = groupby(self.settings(problem), key=lambda s: (s.shape, s.n_codes))
+        return [
+            scout
+            for _, group in groups
+            for scout in self._scan(problem, train, validation, list(group))
+        ]
+
+    def _scan(
+        self, problem: Problem, train: Table, validation: Table, settings: list[Setting]
+    ) -> list[Scout]:
+        view = self.view(problem, train, settings[0])
+        recipe = self.recipe(problem, len(train), settings[0])
+        networks = [
+            network
+            for setting in settings
+            for network in build(view, problem, setting, _SCOUTS, self.init())
+        ]
+        x = view.x(validation.X).astype(np.float32)
+        found = [Scout(setting, 0, np.inf, np.empty(0)) for setting in settings]
+        run = epochs(networks, problem, rows_of(view, problem, train), recipe, recipe.epochs)
+        for epoch, learner in enumerate(run, start=1):
+            raw = learner.trainer.predict(x)[..., 0].reshape(len(settings), _SCOUTS, -1)
+            for k, committee in enumerate(raw.mean(axis=1)):
+                score = output(problem, view, committee)
+                loss = problem.loss(validation.y, score)
+                if loss < found[k].loss:
+                    found[k] = Scout(settings[k], epoch, loss, score)
+        return found
 
     def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
-        view, recipe = View.of(problem, rows), recipe_for(problem, len(rows))
-        networks = build(view, problem, Setting(**choice.setting), self.members)
-        known = rows_of(view, problem, rows)
-        for learner in epochs(networks, problem, known, recipe, choice.rounds):
+        """The committee that was chosen, or the average of two that share the members."""
+        chosen = [(Setting(**part["setting"]), part["epochs"]) for part in choice.setting["parts"]]
+        share = self.members // len(chosen)
+        models = [self._fit(problem, rows, setting, n, share) for setting, n in chosen]
+        return models[0] if len(models) == 1 else _average(models)
+
+    def _fit(self, problem: Problem, rows: Table, setting: Setting, n: int, members: int) -> Model:
+        view, recipe = self.view(problem, rows, setting), self.recipe(problem, len(rows), setting)
+        networks = build(view, problem, setting, members, self.init())
+        for learner in epochs(networks, problem, rows_of(view, problem, rows), recipe, n):
             last = learner
         last.unstack(networks)
         return freeze(view, problem, networks)
 
 
-def _scan(problem: Problem, train: Table, validation: Table, settings: list[Setting]) -> Choice:
-    """The best of settings that share a shape, and its best epoch."""
-    view = View.of(problem, train)
-    recipe = recipe_for(problem, len(train))
-    networks = [net for setting in settings for net in build(view, problem, setting, _SCOUTS)]
-    x = view.x(validation.X).astype(np.float32)
-    found = Choice({}, 0, np.inf, np.empty(0))
-    run = epochs(networks, problem, rows_of(view, problem, train), recipe, recipe.epochs)
-    for epoch, learner in enumerate(run, start=1):
-        raw = learner.trainer.predict(x)[..., 0].reshape(len(settings), _SCOUTS, -1)
-        scores = [output(problem, view, committee) for committee in raw.mean(axis=1)]
-        losses = [problem.loss(validation.y, score) for score in scores]
-        k = int(np.argmin(losses))
-        if losses[k] < found.loss:
-            found = Choice(vars(settings[k]), epoch, losses[k], scores[k])
-    return found
+@dataclass(frozen=True)
+class Both(Isotone):
+    """A committee that sees columns, one that sees codes, or the average of the two."""
+
+    def settings(self, problem: Problem) -> list[Setting]:
+        """Eight: four without codes and four with codes."""
+        two = (self.width, self.width)
+        if problem.task == "classification":
+            plain = [Setting(two, slope) for slope in LADDER]
+            return plain + [Setting(two, slope, 1.0, n) for n in (4, 16) for slope in (0.25, 0.5)]
+        steep = [(0.25, 4.0), (0.5, 4.0), (1.0, 4.0), (0.5, 1.0)]
+        coded = [(0.25, 4.0, 4), (0.125, 1.0, 8), (0.125, 1.0, 32), (0.25, 1.0, 32)]
+        return [Setting(two, *s) for s in steep] + [Setting(two, *s) for s in coded]
+
+    def view(self, problem: Problem, rows: Table, setting: Setting) -> View:
+        if setting.n_codes is None:
+            return Within.of(problem, rows)
+        return Coded.through(problem, rows, setting.n_codes)
+
+    def recipe(self, problem: Problem, n_rows: int, setting: Setting) -> Recipe:
+        if problem.task == "regression":
+            return recipe_for(problem, n_rows, 150 if setting.n_codes is None else 80)
+        return recipe_for(problem, n_rows, 40 if setting.n_codes is None else 60, rate=0.005)
+
+    def init(self) -> Init:
+        return "independent"
+
+    def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
+        """The best without codes, the best with codes, or their average."""
+        scouts = self.scan(problem, train, validation)
+        plain, coded = (
+            min((s for s in scouts if (s.setting.n_codes is None) == kind), key=lambda s: s.loss)
+            for kind in (True, False)
+        )
+        options = [[plain], [coded], [plain, coded]]
+        choices = [_choice(problem, validation, option) for option in options]
+        return min(choices, key=lambda choice: choice.loss)
+
+
+def _choice(problem: Problem, validation: Table, scouts: list[Scout]) -> Choice:
+    """The average of scouts."""
+    score = np.mean([scout.score for scout in scouts], axis=0)
+    parts = [{"setting": asdict(scout.setting), "epochs": scout.epochs} for scout in scouts]
+    rounds = max(scout.epochs for scout in scouts)
+    return Choice({"parts": parts}, rounds, problem.loss(validation.y, score), score)
+
+
+def _average(models: list[Model]) -> Model:
+    """The average of certified models, as monotone as they are and no steeper than the steepest.
+
+    Also for classes: the logit of an average of probabilities is no steeper than the logits, since
+    p (1 - p) is concave.
+    """
+
+    def score(X: Floats) -> Floats:
+        average: Floats = np.mean([model.score(X) for model in models], axis=0)
+        return average
+
+    slope = max(model.slope for model in models if model.slope is not None)
+    return Model(score, sum(model.n_parameters for model in models), slope)
 
 
 def single_losses(
@@ -112,7 +251,7 @@ def single_losses(
 ) -> Floats:
     """Mean validation loss of networks alone, (n_epochs, n_settings)."""
     view = View.of(problem, train)
-    recipe = recipe_for(problem, len(train))
+    recipe = SMALL.recipe(problem, len(train), settings[0])
     known, held_out = (rows_of(view, problem, table) for table in (train, validation))
     columns = []
     for setting in settings:
@@ -130,13 +269,15 @@ def output(problem: Problem, view: View, raw: Reals) -> Floats:
 
 def freeze(view: View, problem: Problem, networks: Sequence[MonotonicNetwork]) -> Model:
     """The average of networks as one certified model."""
-    frozen = isotone.freeze(networks, scaling=view.scaling)
+    clip = 1.0 if isinstance(view, Coded) else 1024.0
+    frozen = isotone.freeze(networks, scaling=view.scaling, clip=clip)
     certificate = isotone.certify(frozen)
     assert certificate.holds
     slope = max(max(abs(s.scaled.low), abs(s.scaled.high)) for s in certificate.slopes)
 
     def score(X: Floats) -> Floats:
-        return output(problem, view, frozen.score(X[:, view.kept]))
+        raw = view.raw(X) if isinstance(view, Within) else X[:, view.kept]
+        return output(problem, view, frozen.score(raw))
 
     n_parameters = sum(p.numel() for network in networks for p in network.parameters())
     return Model(score, n_parameters, slope)
@@ -150,19 +291,21 @@ def rows_of(view: View, problem: Problem, table: Table) -> Rows:
     return Rows.of(view.x(table.X), view.y(table.y), loss_of(problem))
 
 
-def recipe_for(problem: Problem, n_rows: int) -> Recipe:
-    most, batch = n_epochs(problem), batch_size(n_rows)
-    classes = problem.task == "classification"
+def recipe_for(problem: Problem, n_rows: int, n: int, rate: float = 0.02) -> Recipe:
+    """With at most `n` epochs; regression has smaller batches."""
+    batch = batch_size(n_rows)
     return Recipe(
-        epochs=min(most, _EPOCHS) if classes else most,
-        batch_size=batch if classes else max(32, batch // 2),
-        learning_rate=_RATE,
+        epochs=min(n, n_epochs(problem)),
+        batch_size=max(32, batch // 2) if problem.task == "regression" else batch,
+        learning_rate=rate,
         final_rate=0.05,
         seed=problem.seed,
     )
 
 
-def build(view: View, problem: Problem, setting: Setting, members: int) -> list[MonotonicNetwork]:
+def build(
+    view: View, problem: Problem, setting: Setting, members: int, init: Init = "orthogonal"
+) -> list[MonotonicNetwork]:
     """New members; the state of torch's random numbers is left as it was."""
     networks = []
     free = np.where(view.directions == 0, setting.steeper, 1.0)
@@ -175,6 +318,7 @@ def build(view: View, problem: Problem, setting: Setting, members: int) -> list[
                     monotonic_cst=view.directions.astype(np.float64),
                     lipschitz=setting.lipschitz * free,
                     group_size=_GROUP,
+                    init=init,
                     outputs=loss_of(problem).outputs,
                 )
             )
@@ -193,5 +337,5 @@ def epochs(
 
 
 SMALL = Isotone("isotone, small", 8, members=4)
-WIDE = Isotone("isotone", 32, members=16)
+WIDE = Both("isotone", 32, members=16)
 assert 2 * len(LADDER) == BUDGET

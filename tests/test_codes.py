@@ -1,0 +1,131 @@
+"""Codes: a larger class of functions with the same guarantees along the raw columns."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from isotone import Codes, MonotonicNetwork, Scaling, certify, freeze
+from networks import saturate
+
+RNG = np.random.default_rng(0)
+X = np.column_stack([RNG.normal(size=400), RNG.lognormal(0, 2, 400), RNG.integers(3, size=400)])
+
+
+def grid(column: int, n: int = 2001) -> Any:
+    """Rows that differ in one column, which runs beyond the range of the training rows."""
+    rows = np.repeat(X[:1], n, axis=0)
+    low, high = X[:, column].min(), X[:, column].max()
+    rows[:, column] = np.linspace(low - 1, high + 1, n)
+    return rows
+
+
+@cache
+def coded(n_codes: int = 8) -> Any:
+    """Codes, and a frozen network on them whose slopes are used up."""
+    codes = Codes.fit(X, n_codes)
+    torch.manual_seed(0)
+    network = MonotonicNetwork(
+        [codes.n_copies, 16, 16, 1],
+        monotonic_cst=codes.spread([1, -1, 0]).tolist(),
+        lipschitz=codes.spread([0.5, 2.0, 1.0]).tolist(),
+        group_size=4,
+    )
+    saturate(network)
+    names = codes.names(["a", "b", "c"])
+    return codes, freeze(network, scaling=codes.scaling, clip=1.0, features=names)
+
+
+def test_training_and_scoring_see_the_same_copies() -> None:
+    codes, frozen = coded()
+    assert np.allclose(frozen.snap(codes.repeat(X)), codes.transform(X), rtol=0, atol=frozen.grid)
+
+
+@pytest.mark.parametrize("column", range(3))
+def test_one_copy_moves_at_a_time(column: int) -> None:
+    codes = Codes.fit(X, 8)
+    copies = codes.transform(grid(column))[:, codes.columns == column]
+    assert np.all(np.diff(copies, axis=0) >= 0)
+    inside = np.abs(copies) < 1 - 1e-9
+    assert np.all(inside.sum(axis=1) <= 1)
+
+
+def test_equal_tiles_are_an_isometry_of_the_1_norm() -> None:
+    knots = np.linspace(-2.0, 3.0, 6)
+    codes = Codes.fit(knots[:, None], 5)
+    x, y = RNG.uniform(-2, 3, (2, 1000, 1))
+    distance = np.abs(codes.transform(x) - codes.transform(y)).sum(axis=1)
+    assert np.allclose(distance, 2.0 * np.abs(x - y)[:, 0])
+
+
+@pytest.mark.parametrize(("column", "sign"), [(0, 1), (1, -1)])
+def test_computed_scores_are_monotone_in_the_raw_column(column: int, sign: int) -> None:
+    codes, frozen = coded()
+    assert certify(frozen).holds
+    low, high = X[:, column].min() - 1, X[:, column].max() + 1
+    rows = X[RNG.integers(len(X), size=20_000)]
+    steps = RNG.choice([1e-12, 1e-6, 1e-2, 1.0], len(rows)) * RNG.random(len(rows))
+    rows[:, column] = RNG.uniform(low, high, len(rows))
+    higher = rows.copy()
+    higher[:, column] += steps
+    difference = frozen.score(codes.repeat(higher)) - frozen.score(codes.repeat(rows))
+    assert np.all(sign * difference >= 0)
+    assert np.any(difference != 0)
+
+
+def test_slopes_along_raw_columns_are_those_of_the_steepest_copy() -> None:
+    codes, frozen = coded()
+    slopes = [max(abs(s.scaled.low), abs(s.scaled.high)) for s in certify(frozen).slopes]
+    bound = codes.steepest(slopes)
+    for column in range(3):
+        rows = grid(column)
+        step = rows[1, column] - rows[0, column]
+        found = np.abs(np.diff(frozen.score(codes.repeat(rows)))) / step
+        assert found.max() <= bound[column] + 4 * frozen.grid * max(slopes) / step
+    assert bound[0] == pytest.approx(np.max((slopes * codes.scaling.factor)[codes.columns == 0]))
+
+
+def test_scores_are_constant_outside_the_training_rows() -> None:
+    codes, frozen = coded()
+    far = np.array([X.min(axis=0) - 1e6, X.max(axis=0) + 1e6])
+    edge = np.array([X.min(axis=0), X.max(axis=0)])
+    assert np.array_equal(frozen.score(codes.repeat(far)), frozen.score(codes.repeat(edge)))
+
+
+def test_codes_can_bend_where_a_network_of_the_same_slope_cannot() -> None:
+    """A sum over copies can rise on one tile and fall on the next, at full slope."""
+    codes = Codes.fit([[0.0], [1.0], [2.0]], 2)
+    zigzag = codes.transform([[0.0], [1.0], [2.0]]) @ [1.0, -1.0]
+    assert zigzag.tolist() == [0.0, 2.0, 0.0]
+
+
+def test_knots_are_values_or_shares_of_them() -> None:
+    codes = Codes.fit(X, [4, 8, 16])
+    assert np.bincount(codes.columns).tolist() == [4, 8, 2]  # three values need two copies
+    mostly_zero = np.append(np.zeros(10_000), np.arange(1.0, 101.0))[:, None]
+    assert Codes.fit(mostly_zero, 4).n_copies >= 2  # quantiles of the rows would leave one
+    assert Codes.fit(np.full((3, 1), 7.0), 4).transform([[7.0]]) == 0.0
+    assert codes.names(["a", "b", "c"])[3:5] == ["a[3]", "b[0]"]
+
+
+def test_wrong_arguments_are_named() -> None:
+    codes = Codes.fit(X, 2)
+    with pytest.raises(ValueError, match="no rows; codes are fitted on at least one"):
+        Codes.fit(X[:0], 2)
+    for wrong in (0, 1.5, [2, 2]):
+        with pytest.raises(ValueError, match="must be a whole number of at least 1"):
+            Codes.fit(X, wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="codes have 3 columns: give"):
+        codes.repeat(X[:, :2])
+    with pytest.raises(ValueError, match="last axis must be the 3 raw columns"):
+        codes.spread([1, 0])
+    with pytest.raises(ValueError, match=f"one for each of {codes.n_copies} copies"):
+        codes.steepest([1.0])
+    with pytest.raises(ValueError, match="need a scaling of as many columns"):
+        Codes(np.arange(3), Scaling.identity(2), 3)
+    with pytest.raises(ValueError, match="must name each of 3 raw columns"):
+        Codes(np.array([0, 2]), Scaling.identity(2), 3)
