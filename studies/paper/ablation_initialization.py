@@ -40,6 +40,7 @@ def run(quick: bool) -> Outcome:
     numbers = {
         "torch_over_orthogonal": scan.typical("torch") / scan.typical("orthogonal"),
         "torch_over_bound": scan.typical("torch") / scan.typical("bound"),
+        "torch_over_independent": scan.typical("torch") / scan.typical("independent"),
         "torch_over_permutation": scan.typical("torch") / scan.typical("permutation"),
         "torch_over_orthogonal_deep": deep.typical("torch") / deep.typical("orthogonal"),
         **{f"stuck_{init}": stuck(scan, init) for init in INITS},

@@ -1,7 +1,7 @@
 """Compare: every contestant on every data set, `python -m studies.tabular.compare`.
 
-Two processes with one thread each. What has been computed is kept: stop it whenever you like. A
-full run writes `results.json` and the tables of `docs/tabular.md`.
+Two processes with one thread each. What has been computed is kept: stop it whenever you like. Once
+all is there, `results.json` and the tables of `docs/tabular.md` are written.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
     cells = wanted(console, options.quick, options.data, options.splits)
     cells = [c for c in cells if c.contestant in (options.models or (SAME, *CONTESTANTS))]
     scores = stored(cells) if options.write else run_all(cells, options.jobs, console)
-    report(scores, options.quick, console)
+    report(scores, options.quick, console, partly=options.write)
     return 0
 
 
@@ -54,16 +54,21 @@ def wanted(
     return [cell for cell in cells if cell in known or cell.dataset in present]
 
 
-def report(scores: dict[Cell, Score], quick: bool, console: Console) -> None:
-    """Show what was found; if it was a full run, write it down with all that is stored."""
+def report(scores: dict[Cell, Score], quick: bool, console: Console, partly: bool = False) -> None:
+    """Show what was found; once all cells are there, or `partly`, write down what is stored."""
     if not scores:
         console.print("nothing to compare")
         return
     results = summarize(scores)
-    if not quick:
-        results = summarize(stored(cells_of(list(LOADERS), N_SPLITS)))
+    every = cells_of(list(LOADERS), N_SPLITS)
+    known = {} if quick else stored(every)
+    if known and (partly or len(known) == len(every)):
+        results = summarize(known)
         save_results(results)
         write_page(results)
+    elif not quick:
+        n = len(every) - len(known)
+        console.print(f"{n} cells are missing; results.json and docs/tabular.md stay as they are")
     console.print(overview(results), highlight=False, markup=False, soft_wrap=True)
 
 
