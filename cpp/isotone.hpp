@@ -787,9 +787,11 @@ ISOTONE_INLINE double read(const Column& column, std::size_t event) {
 }
 
 // Looks at the exponents, so that no option of the compiler can reason it away.
-ISOTONE_INLINE Bits are_finite(Doubles x) {
-    constexpr std::int64_t exponent = 0x7ff0000000000000;
-    return (reinterpret_cast<Bits>(x) & exponent) != (Bits{} + exponent);
+template <class V>
+ISOTONE_INLINE Mask<V> are_finite(V x) {
+    using Integer = std::conditional_t<sizeof(Element<V>) == 8, std::int64_t, std::int32_t>;
+    constexpr auto exponent = static_cast<Integer>(sizeof(Integer) == 8 ? 0x7ff0000000000000 : 0x7f800000);
+    return (reinterpret_cast<Mask<V>>(x) & exponent) != (Mask<V>{} + exponent);
 }
 
 // The halves of a vector of floats. GCC 12 needs more instructions behind __builtin_convertvector.
@@ -850,13 +852,13 @@ ISOTONE_INLINE auto with_snap(const Model<T>& model, bool log, Run run) {
 // were finite.
 template <class Raw, class Snap, class T, class Read>
 ISOTONE_INLINE bool snap_events(Snap snap, const Feature& feature, int size, T* u, Read read) {
-    Vector<Raw> zero = {};
+    auto finite = ~Mask<Vector<Raw>>{};
     for (int e = 0; e < size; e += n_lanes<Vector<Raw>>) {
         const Vector<Raw> x = read(e);
-        zero = accumulate(zero, x, Vector<Raw>{});  // becomes NaN if x is not finite
+        finite &= are_finite(x);
         snap(feature, x, u + e);
     }
-    return all(zero == Vector<Raw>{});
+    return all(finite);
 }
 
 template <class Raw, std::size_t... lane>
@@ -887,7 +889,7 @@ inline bool are_in_rows(const Column* columns, const Feature* features) {
     return true;
 }
 
-// Numbers a[i], or b[i - size], for every index i that index(0), index(1), ... gives.
+// Number i of the result is number Index::at(i, size) of a, and after its `size` numbers of b.
 template <class Index, class V, std::size_t... i>
 ISOTONE_INLINE auto shuffle(V a, V b, std::index_sequence<i...>) {
     return __builtin_shufflevector(a, b, Index::at(i, n_lanes<V>)...);
@@ -901,8 +903,8 @@ struct Join {
 template <int... picks>
 struct InFours {
     static constexpr int at(int i, int size) {
-        constexpr int all[] = {picks...};
-        return i - i % 4 + all[i % 4] % 4 + all[i % 4] / 4 * size;
+        constexpr int order[] = {picks...};
+        return i - i % 4 + order[i % 4] % 4 + order[i % 4] / 4 * size;
     }
 };
 
@@ -923,13 +925,18 @@ ISOTONE_INLINE Vector<Raw, size> load_rows(const char* p, std::ptrdiff_t stride)
     }
 }
 
+// Asks for what lies there, which may be beyond the end.
+ISOTONE_INLINE void prefetch(const char* p, std::ptrdiff_t offset) {
+    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(p) + offset));
+}
+
 // Four columns of a full tile that are in rows: rows are read whole and turned in registers.
 template <class Raw, class Snap, class T>
 bool snap_rows(Snap snap, const Feature* features, const char* p, std::ptrdiff_t stride, int size, T* u) {
     using V = Vector<Raw>;
-    V zero = {};
+    auto finite = ~Mask<V>{};
     for (int e = 0; e < size; e += n_lanes<V>, p += n_lanes<V> * stride) {
-        for (int k = 0; k < n_lanes<V>; ++k) __builtin_prefetch(p + (size + k) * stride);  // the next tile
+        for (int k = 0; k < n_lanes<V>; ++k) prefetch(p, (size + k) * stride);  // the next tile
         const V a = load_rows<Raw>(p, stride), b = load_rows<Raw>(p + stride, stride);
         const V c = load_rows<Raw>(p + 2 * stride, stride), d = load_rows<Raw>(p + 3 * stride, stride);
         const V ab = pick<0, 4, 1, 5>(a, b), ab_last = pick<2, 6, 3, 7>(a, b);
@@ -937,11 +944,11 @@ bool snap_rows(Snap snap, const Feature* features, const char* p, std::ptrdiff_t
         const V x[] = {pick<0, 1, 4, 5>(ab, cd), pick<2, 3, 6, 7>(ab, cd),
                        pick<0, 1, 4, 5>(ab_last, cd_last), pick<2, 3, 6, 7>(ab_last, cd_last)};
         unroll<4>([&](auto i) ISOTONE_LAMBDA {
-            zero = accumulate(zero, x[i], V{});
+            finite &= are_finite(x[i]);
             snap(features[i], x[i], u + i * size + e);
         });
     }
-    return all(zero == V{});
+    return all(finite);
 }
 
 // One column of a full tile from p on, or four that are in rows.
@@ -969,12 +976,13 @@ bool snap_last(Snap snap, const Feature& feature, const Column& column, std::siz
 template <class T>
 bool prepare(const Model<T>& model, const Column* columns, std::size_t event, std::size_t n, int size,
              T* u) {
-    const bool full = event + size <= n && size % n_lanes<Vector<float>> == 0;
     bool finite = true;
     for (int i = 0, block; i < model.n_features; i += block, u += block * size) {
         const Feature* feature = model.features + i;
         const Column& column = columns[i];
         const char* p = locate(column, event);
+        const int lanes = column.single ? n_lanes<Vector<float>> : n_lanes<Doubles>;
+        const bool full = event + size <= n && size % lanes == 0;
         block = full && i + 4 <= model.n_features && are_in_rows(&column, feature) ? 4 : 1;
         finite &= with_snap(model, feature->log, [&](auto snap) ISOTONE_LAMBDA {
             if (!full) return snap_last(snap, *feature, column, event, n, size, u);

@@ -99,7 +99,11 @@ def _run(job: Job, tick: float) -> Done:
     start = time.process_time()
     outcomes = {}
     for item in job.items:
-        outcomes[item] = item.run()
+        try:
+            outcomes[item] = item.run()
+        except Exception as error:
+            error.add_note(f"in {job.name}, {item}")
+            raise
         _ticks.put(tick)
     return Done(outcomes, time.process_time() - start)
 

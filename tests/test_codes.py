@@ -96,6 +96,38 @@ def test_scores_are_constant_outside_the_training_rows() -> None:
     assert np.array_equal(frozen.score(codes.repeat(far)), frozen.score(codes.repeat(edge)))
 
 
+FAR = {
+    "offset": 1e9 + np.random.default_rng(1).random(300),
+    "fine": 1e12 + 1e-3 * np.arange(300),
+    "clock": 1.7e18 + 256.0 * np.arange(300),
+    "neighbors": 2.0**53 + 2.0 * np.arange(300),
+    "huge": np.array([-1.7e308, -1e308, 0.0, 1e308, 1.7e308]),
+    "tiny": 1e-300 * np.arange(300),
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_tiles_end_at_their_knots_to_the_last_bit(name: str) -> None:
+    x = FAR[name]
+    codes = Codes.fit(x[:, None], 8)  # which checks, exactly, that tiles do not overlap
+    assert codes.n_copies > 1
+    ends = codes.transform([[x.min()], [x.max()]])
+    assert np.all(ends == [[-1.0], [1.0]])
+    between = codes.transform(x[:, None])
+    assert np.all(np.sum(np.abs(between) < 1, axis=1) <= 1)
+
+
+def test_the_copy_of_a_constant_column_stands_still() -> None:
+    for value in (0.0, 7.0, 2.0**53, -1e300):
+        codes = Codes.fit([[value], [value]], 4)
+        torch.manual_seed(0)
+        network = MonotonicNetwork([1, 4, 1], monotonic_cst=[1])
+        saturate(network)
+        frozen = freeze(network, scaling=codes.scaling, clip=1.0)
+        scores = frozen.score([[value], [value + 1.0], [value - 1e9], [1e15]])
+        assert np.all(scores == scores[0])
+
+
 def test_codes_can_bend_where_a_network_of_the_same_slope_cannot() -> None:
     """A sum over copies can rise on one tile and fall on the next, at full slope."""
     codes = Codes.fit([[0.0], [1.0], [2.0]], 2)
@@ -114,9 +146,13 @@ def test_knots_are_values_or_shares_of_them() -> None:
 
 def test_wrong_arguments_are_named() -> None:
     codes = Codes.fit(X, 2)
-    with pytest.raises(ValueError, match="no rows; codes are fitted on at least one"):
-        Codes.fit(X[:0], 2)
-    for wrong in (0, 1.5, [2, 2]):
+    for empty in (X[:0], X[:, :0]):
+        with pytest.raises(ValueError, match="codes need at least one row and column"):
+            Codes.fit(empty, 2)
+    for low, high in ((0.0, 5e-324), (1.0, 1.0 + 2**-52), (-1e-308, 0.0)):
+        with pytest.raises(ValueError, match=r"column 0 runs from .*, too close together"):
+            Codes.fit([[low], [high]], 2)
+    for wrong in (0, 1.5, True, [2, 2], [1, [2]]):
         with pytest.raises(ValueError, match="must be a whole number of at least 1"):
             Codes.fit(X, wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="codes have 3 columns: give"):
@@ -125,7 +161,19 @@ def test_wrong_arguments_are_named() -> None:
         codes.spread([1, 0])
     with pytest.raises(ValueError, match=f"one for each of {codes.n_copies} copies"):
         codes.steepest([1.0])
-    with pytest.raises(ValueError, match="need a scaling of as many columns"):
+    with pytest.raises(ValueError, match="give a finite one"):
+        codes.steepest(np.full(codes.n_copies, np.nan))
+    with pytest.raises(ValueError, match="no table of numbers"):
+        codes.repeat([["a", 1.0, 2.0]])
+    with pytest.raises(ValueError, match="names 3 copies but the scaling has 2"):
         Codes(np.arange(3), Scaling.identity(2), 3)
+    with pytest.raises(ValueError, match="without logarithms"):
+        Codes(np.array([0]), Scaling.fit([[1.0], [2.0]], "log"), 1)
+    with pytest.raises(
+        ValueError, match="copies 0 and 1 are out of order, or their tiles overlap"
+    ):
+        Codes(np.array([0, 0]), Scaling.identity(2), 1)
+    with pytest.raises(ValueError, match="by its number; got"):
+        Codes(np.array([0.9]), Scaling.identity(1), 1)
     with pytest.raises(ValueError, match="must name each of 3 raw columns"):
         Codes(np.array([0, 2]), Scaling.identity(2), 3)

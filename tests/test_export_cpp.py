@@ -90,6 +90,27 @@ def test_fast_math_is_refused(headers: Path, tmp_path: Path) -> None:
             )
 
 
+def test_no_option_that_is_let_through_hides_a_nan(tmp_path: Path) -> None:
+    need("clang++")
+    Cpp(name="four").write(small((1, 1, 1, 1)), tmp_path)
+    text = """
+    #include <cstdint>
+    #include <cstdio>
+    #include <cstring>
+    #include "four.hpp"
+    int main() {
+        static double rows[64 * 4], scores[64];
+        const std::uint64_t nan = 0x7ff8000000000000;
+        std::memcpy(rows + 21, &nan, 8);
+        std::printf("%d %g", static_cast<int>(four::score(rows, 64, scores, -7.5)), scores[5]);
+    }
+    """
+    options = ["-O3", "-fno-honor-nans", "-fno-signed-zeros", f"-I{tmp_path}"]
+    compiler.build(text, tmp_path / "program", options, "clang++")
+    said = subprocess.run([tmp_path / "program"], capture_output=True, text=True, check=True)
+    assert said.stdout == "1 -7.5"
+
+
 def test_the_runtime_is_the_file_the_engine_was_made_from() -> None:
     assert RUNTIME.read_text() == (root() / "cpp/isotone.hpp").read_text()
 

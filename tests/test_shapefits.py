@@ -142,6 +142,16 @@ def test_draws_follow_the_weights() -> None:
             {"start": [0.0, 0.0]},
             "weights that do not sum to one",
         ),
+        (
+            lambda t: (t[:, None].repeat(1, 2, 1), torch.tensor([[2.0, -1.0]]).repeat(len(t), 1)),
+            {"start": [0.0, 0.0]},
+            "or negative weights",
+        ),
+        (
+            lambda t: (torch.zeros(2, 1, 2), torch.ones(2, 1)),
+            {"start": [[0.0, 0.0], [1.0, 1.0]]},
+            r"for 1 starts they must be \(1, m, 2\)",
+        ),
         (Circles(), {"start": [0.0, 0.0]}, "give finite parameters"),
         (Circles(), {"n_starts": 0}, "`n_starts=0` must be a whole number"),
     ],

@@ -6,7 +6,9 @@ inside. Codes help with both, at no cost to what is guaranteed.
 Let :math:`k_0 < k_1 < \ldots < k_m` be knots of column x. Copy j runs over one tile,
 
 .. math:: \phi_j(x) = \mathrm{clamp}((x - c_j)\,a_j, -1, 1), \qquad
-          c_j = \tfrac12 (k_{j-1} + k_j), \quad a_j = 2 / (k_j - k_{j-1}).
+          c_j = \tfrac12 (k_{j-1} + k_j), \quad a_j = 2 / (k_j - k_{j-1}),
+
+where :math:`a_j` is rounded up, so that a tile never leaves the interval between its knots.
 
 **Theorem.** Let f be a function of the copies.
 
@@ -17,9 +19,8 @@ Let :math:`k_0 < k_1 < \ldots < k_m` be knots of column x. Copy j runs over one 
    the range of the knots to the 1-norm, up to the factor a.
 3. Outside the knots f is constant in x, as trees are.
 
-The first holds for computed numbers too, to the last bit, where it holds for the copies: the
-computed :math:`\phi_j` are monotone, and one copy can be moved after the other. The second is
-about real numbers: rounded tiles may overlap, or leave a gap, by a rounding error of the knots.
+The first and the third hold for computed scores to the last bit: the computed :math:`\phi_j` are
+monotone and reach ±1 at their knots. The second is about the numbers that are stored.
 
 To train on codes, give a `MonotonicNetwork` the rows of `transform`, and `spread` what is known of
 the raw columns over the copies. To freeze: `freeze(network, scaling=codes.scaling, clip=1.0)`,
@@ -30,13 +31,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isotone import rounding
+from isotone.counts import is_count
 from isotone.elementary import Floats
-from isotone.scaling import Scaling, finite_table
+from isotone.scaling import Scaling, as_numbers, finite_table
+
+_LEAST = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,28 +69,46 @@ class Codes:
     n_features: int
 
     def __post_init__(self) -> None:
-        columns = np.array(self.columns, dtype=np.intp)
+        columns = np.array(self.columns)
+        if columns.dtype.kind not in "iu" or not np.array_equal(
+            np.unique(columns), np.arange(self.n_features)
+        ):
+            raise ValueError(
+                f"`columns` must name each of {self.n_features} raw columns by its number; got "
+                f"{columns.tolist()}"
+            )
+        columns = columns.astype(np.intp)
         columns.flags.writeable = False
         object.__setattr__(self, "columns", columns)
-        present = np.unique(columns)
-        if self.scaling.n_features != len(columns) or np.any(self.scaling.log):
+        if self.scaling.n_features != len(columns):
             raise ValueError(
-                f"codes of {len(columns)} copies need a scaling of as many columns, without "
-                f"logarithms; got one of {self.scaling.n_features}"
+                f"`columns` names {len(columns)} copies but the scaling has "
+                f"{self.scaling.n_features}; they must be as many"
             )
-        if np.any(np.diff(columns) < 0) or not np.array_equal(present, np.arange(self.n_features)):
-            raise ValueError(
-                f"`columns` must name each of {self.n_features} raw columns, in ascending order; "
-                f"got {columns.tolist()}"
-            )
+        if np.any(self.scaling.log):
+            raise ValueError("codes need a scaling without logarithms: take them of X before")
+        self._check_tiles()
+
+    def _check_tiles(self) -> None:
+        """Exactly, as the slope along a column depends on it."""
+        centers = [Fraction(c) for c in self.scaling.center.tolist()]
+        reaches = [1 / Fraction(a) for a in self.scaling.factor.tolist()]
+        for j, (column, after) in enumerate(pairwise(self.columns.tolist())):
+            apart = centers[j] + reaches[j] <= centers[j + 1] - reaches[j + 1]
+            if after < column or (after == column and not apart):
+                raise ValueError(
+                    f"copies {j} and {j + 1} are out of order, or their tiles overlap; copies "
+                    "must be in the order of columns, and within a column in that of its values"
+                )
 
     @classmethod
     def fit(cls, X: ArrayLike, n_codes: int | Sequence[int]) -> Codes:
-        """Put knots at values of training rows.
+        """Put knots where the values of training rows are.
 
         A column of few values has a knot at each of them. Others have knots at equal shares of
         their values, from the smallest to the largest, where a value that n rows have counts √n:
-        between quantiles of the rows and an even spread over the distinct values.
+        between quantiles of the rows and an even spread over the distinct values. The copy of a
+        constant column stands still.
 
         Parameters
         ----------
@@ -92,20 +116,22 @@ class Codes:
         n_codes : copies per column, at most; one number or one per column
         """
         table = finite_table(X)
-        if len(table) == 0:
-            raise ValueError("`X` has no rows; codes are fitted on at least one")
+        if table.size == 0:
+            raise ValueError(
+                f"`X` has shape {table.shape}; codes need at least one row and column"
+            )
         n = table.shape[1]
-        most = np.asarray(n_codes)
-        if most.shape not in ((), (n,)) or most.dtype.kind not in "iu" or np.any(most < 1):
+        most = np.asarray(n_codes, dtype=object)
+        counts = np.broadcast_to(most, (n,)).tolist() if most.shape in ((), (n,)) else []
+        if not counts or not all(is_count(count) for count in counts):
             raise ValueError(
                 f"`n_codes={n_codes}` must be a whole number of at least 1, or one for each of "
                 f"{n} columns"
             )
-        knots = [_knots(x, m) for x, m in zip(table.T, np.broadcast_to(most, (n,)), strict=True)]
-        columns = np.repeat(np.arange(n), [len(k) - 1 for k in knots])
-        tiles = np.array([tile for k in knots for tile in pairwise(k)])
-        zeros, ones = np.zeros(len(tiles)), np.ones(len(tiles))
-        center, factor = tiles.mean(axis=1), 2.0 / (tiles[:, 1] - tiles[:, 0])
+        tiles = [_tiles(x, m, j) for j, (x, m) in enumerate(zip(table.T, counts, strict=True))]
+        columns = np.repeat(np.arange(n), [len(one) for one in tiles])
+        center, factor = np.concatenate(tiles).T
+        zeros, ones = np.zeros(len(center)), np.ones(len(center))
         return cls(columns, Scaling(zeros > 0, zeros, ones, center, factor), n)
 
     @property
@@ -114,8 +140,8 @@ class Codes:
 
     def repeat(self, X: ArrayLike) -> Floats:
         """Raw rows (n_rows, n_features) with their columns repeated, (n_rows, n_copies)."""
-        table = np.asarray(X, dtype=np.float64)
-        if table.ndim != 2 or table.shape[1] != self.n_features:
+        table = as_numbers(X).astype(np.float64)
+        if table.shape[1] != self.n_features:
             raise ValueError(
                 f"`X` has shape {table.shape}; the codes have {self.n_features} columns: give "
                 f"(n_rows, {self.n_features})"
@@ -124,7 +150,8 @@ class Codes:
 
     def transform(self, X: ArrayLike) -> Floats:
         """The copies of raw rows, from -1 to 1, (n_rows, n_copies)."""
-        return np.clip(self.scaling.transform(self.repeat(X)), -1.0, 1.0)
+        with np.errstate(over="ignore"):
+            return np.clip(self.scaling.transform(self.repeat(X)), -1.0, 1.0)
 
     def spread(self, values: ArrayLike) -> NDArray[np.generic]:
         """Directions or λ of raw columns, the last axis, given to every copy."""
@@ -152,21 +179,47 @@ class Codes:
             as the larger of `abs(low)` and `abs(high)` of `Certificate.slopes[j].scaled`
         """
         sizes = np.abs(np.asarray(slopes, dtype=np.float64))
-        if sizes.shape != (self.n_copies,):
+        if sizes.shape != (self.n_copies,) or not np.all(np.isfinite(sizes)):
             raise ValueError(
-                f"`slopes` has shape {sizes.shape}; give one for each of {self.n_copies} copies"
+                f"`slopes` has shape {sizes.shape}; give a finite one for each of "
+                f"{self.n_copies} copies"
             )
-        raw = np.nextafter(sizes * self.scaling.factor, np.inf)
+        raw = rounding.multiply(sizes, self.scaling.factor)
         starts = np.searchsorted(self.columns, np.arange(self.n_features))
         steepest: Floats = np.maximum.reduceat(raw, starts)
         return steepest
 
 
+def _tiles(x: Floats, most: int, column: int) -> Floats:
+    """Centers and factors of at most so many tiles, (n_tiles, 2)."""
+    if np.all(x == x[0]):
+        return np.array([[x[0], _LEAST]])
+    wanted = _knots(x, most)
+    knots = [wanted[0]]
+    for knot in wanted[1:]:  # where numbers are too close for a tile, it goes on to the next
+        if _reach(knots[-1], knot) >= _LEAST:
+            knots.append(knot)
+    if len(knots) == 1:
+        raise ValueError(
+            f"column {column} runs from {float(wanted[0])!r} to {float(wanted[-1])!r}, too close "
+            "together for a tile between them; subtract an offset or choose a smaller unit"
+        )
+    knots[-1] = wanted[-1]
+    tiles = [
+        (low / 2 + high / 2, np.nextafter(1.0 / _reach(low, high), np.inf))
+        for low, high in pairwise(knots)
+    ]
+    return np.array(tiles)
+
+
+def _reach(low: float, high: float) -> float:
+    """No further from the center than both ends, as computed and in fact."""
+    center = low / 2 + high / 2
+    return float(np.nextafter(min(center - low, high - center), 0.0))
+
+
 def _knots(x: Floats, most: int) -> Floats:
     values, counts = np.unique(x, return_counts=True)
-    if len(values) == 1:
-        constant: Floats = values + np.array([-0.5, 0.5])  # any tile around it
-        return constant
     if len(values) <= most + 1:
         return values
     weight = np.sqrt(counts)

@@ -137,7 +137,8 @@ def fit_shape(
     best, ends = int(np.argmin(values)), fit.theta()
     way, distance = np.array([*film, ends])[:, best], float(values[best])
     if turns.polish and np.isfinite(distance):
-        last, distance = fit.polish(best, turns.polish, turns.learning_rate)
+        last, exact = fit.polish(best, turns.polish, turns.learning_rate)
+        distance = exact if np.isfinite(exact) else distance
         way = np.concatenate([way, last[1:][:: -max(1, turns.polish // _FRAMES)][::-1]])
     return ShapeFit(way[-1], distance, values, ends, way)
 
@@ -215,21 +216,27 @@ class _Fit:
 
     @torch.no_grad()
     def _check(self, cloud: Cloud) -> None:
-        points, weights = self.points(self.parameters)
-        starts = len(self.parameters)
-        good = points.ndim == 3 and (len(points), points.shape[2]) == (starts, cloud.n_features)
-        if not good or weights.shape != points.shape[:2]:
-            raise ValueError(
-                f"the shape gave points {tuple(points.shape)} and weights {tuple(weights.shape)}; "
-                f"for {starts} starts they must be ({starts}, m, {cloud.n_features}) and "
-                f"({starts}, m)"
+        for starts in (1, len(self.parameters)):
+            points, weights = self.points(self.parameters[:starts])
+            good = points.ndim == 3 and (len(points), points.shape[2]) == (
+                starts,
+                cloud.n_features,
             )
-        if not bool(torch.isfinite(points).all()) or not torch.allclose(
-            weights.sum(dim=1), torch.ones(starts), atol=1e-3
-        ):
+            if not good or weights.shape != points.shape[:2]:
+                raise ValueError(
+                    f"the shape gave points {tuple(points.shape)} and weights "
+                    f"{tuple(weights.shape)}; for {starts} starts they must be "
+                    f"({starts}, m, {cloud.n_features}) and ({starts}, m)"
+                )
+        if not bool(torch.isfinite(points).all()) or not bool((weights >= 0).all()):
             raise ValueError(
-                "the shape gave NaN or infinity, or weights that do not sum to one; points must "
-                "be finite and the weights of every start must sum to 1: divide by their sum"
+                "the shape gave NaN or infinity, or negative weights; points must be finite and "
+                "weights at least 0, as softmax makes them"
+            )
+        if not torch.allclose(weights.sum(dim=1), torch.ones(starts), atol=1e-3):
+            raise ValueError(
+                "the shape gave weights that do not sum to one; those of every start must: divide "
+                "by their sum"
             )
 
 
