@@ -6,8 +6,8 @@ with them the gradient of the distance itself,
 
 .. math:: dW_1 = \sum_{ij} \pi_{ij}\, d\|x_i - y_j\|_p + \sum_i f_i\, dp_i,
 
-for points x with weights p and a cloud y. One program per step is enough: it begins with the
-potentials of the step before, which tell it which pairs matter.
+for points x with weights p and a cloud y. Every step begins with the potentials of the one before,
+which tell it which pairs matter, and so needs few programs.
 """
 
 from __future__ import annotations
