@@ -700,11 +700,44 @@ void sort_dense_sort(const Element<V>* weight, const Element<V>* bias, V* h, V* 
     sort_unrolled<n>(out + tile - 1, FullTile());
 }
 
+// With AVX2 there are no registers for both. There, whole sorts are put between blocks of sums: the end of
+// one overlaps the beginning of the other.
+template <int n, class V>
+constexpr bool take_turns = std::is_same_v<V, Vector<float>> && vector_bytes == 32 && 8 <= n &&
+                            n <= 24;
+
+// One vector of a full tile. It is called from several places, and one copy stays in the caches.
+template <int n, class V>
+__attribute__((noinline)) void sort_vector(V* v) {
+    sort_unrolled<n>(v, FullTile());
+}
+
+// As `sort_dense_sort`, for pairs of vectors.
+template <int n, class V>
+void sort_between_dense(const Element<V>* weight, const Element<V>* bias, V* h, V* out) {
+    constexpr int tile = full_tile, outs = n_accumulators<Element<V>> / 2;
+    for (int v = 0; v < 2; ++v) sort_vector<n>(h + v);
+    for (int v = 0; v < tile; v += 2, h += 2, out += 2) {
+        V* const others[] = {h + 2, h + 3, out - 2, out - 1};
+        int next = v + 2 < tile ? 0 : 2;
+        const int end = v > 0 ? 4 : 2;
+        for (int j = 0; j + outs <= n; j += outs) {
+            dense_block<outs, 2, false>(weight + j, bias, n, n, j, h, out + j * tile, tile);
+            if (next < end) sort_vector<n>(others[next++]);
+        }
+        if constexpr (n % outs != 0)
+            dense_units<n % outs, 2, false>(weight, bias, n, n, n / outs * outs, h, out, tile);
+        while (next < end) sort_vector<n>(others[next++]);
+    }
+    for (int v = 1; v <= 2; ++v) sort_vector<n>(out - v);
+}
+
 // The same for three steps from `first` on, if they are such steps; returns whether they were.
 template <int n, class V>
 ISOTONE_INLINE bool try_sort_dense_sort(const Step<Element<V>>& dense, V* h, V* out) {
     if constexpr (fit_together<n, V>) sort_dense_sort<n>(dense.weight, dense.bias, h, out);
-    return fit_together<n, V>;
+    if constexpr (take_turns<n, V>) sort_between_dense<n>(dense.weight, dense.bias, h, out);
+    return fit_together<n, V> || take_turns<n, V>;
 }
 
 template <int... sizes, class V>
