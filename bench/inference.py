@@ -2,10 +2,10 @@
 
 Question: how many events per second, and how near to what the core can do?
 Data: standard normal float32 rows; networks with fresh weights, trees trained on 20 000 rows.
-Method: one core, contestants taking turns in one process; best and median of the rounds. Slow
-contestants get fewer rows of a large batch, at least 1000, and are credited per row. The roofline
-is the time that the network's multiply-adds take at the core's rate of fused multiply-adds,
-measured in the same rounds.
+Method: one core, contestants taking turns in one process; best and median of the rounds. Who would
+need more than a second and a half for a large batch gets fewer rows, at least 1000, and is credited
+per row. The roofline is the time that the network's multiply-adds take at the core's rate of fused
+multiply-adds, measured in the same rounds.
 Needs: pip install -c constraints.txt 'isotone[bench]', a C++ compiler.
 Run time: about ten minutes; ``--quick`` one.
 """
@@ -108,23 +108,23 @@ def measure_export(isa: str) -> str:
     return f"exported C++, {isa}, own process; " + "; ".join(lines)
 
 
-def part_of(scorer: Scorer, X: Array, budget: float) -> Array:
-    """As many rows as take about `budget` seconds, at least 1000 if there are so many."""
+def part_of(scorer: Scorer, X: Array, longest: float) -> Array:
+    """As many rows as take about `longest` seconds, at least 1000 if there are so many."""
     sample = X[:1000]
     scorer(sample)  # compiles, allocates
     rate = len(sample) / min(seconds(lambda: scorer(sample)) for _ in range(2))
-    return X[: max(1000, int(rate * budget))]
+    return X[: max(1000, int(rate * longest))]
 
 
 def measure(
     scorers: dict[str, Scorer],
     X: Array,
-    n_rounds: int,
-    budget: float,
+    quick: bool,
     roof: tuple[dict[str, Task], float],
 ) -> dict[str, tuple[float, float]]:
     """Best and median rate, per second: rows of contestants, operations of the roofline."""
-    parts = {name: part_of(scorer, X, budget) for name, scorer in scorers.items()}
+    n_rounds, budget, longest = (3, 0.05, 0.05) if quick else (9, 0.15, 1.5)
+    parts = {name: part_of(scorer, X, longest) for name, scorer in scorers.items()}
     tasks: dict[str, Task] = {
         name: partial(scorer, parts[name]) for name, scorer in scorers.items()
     }
@@ -175,7 +175,7 @@ def main() -> None:
         scorers = {name: make() for name, make in makers.items()}
         for n_rows in BATCHES[1:] if quick else BATCHES:
             X = draw(n_rows, shape.widths[0])
-            rates = measure(scorers, X, 3 if quick else 9, 0.05 if quick else 0.15, roof)
+            rates = measure(scorers, X, quick, roof)
             console.print(tabulate(shape, n_rows, rates, isa))
     console.print(measure_export(isa))
 
