@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from studies.tabular import beginnings
 from studies.tabular.cells import CONTESTANTS, HERE, ROOT, Cell
 from studies.tabular.datasets import LOADERS
 from studies.tabular.protocols import Score
 from studies.tabular.reference import N_SEEDS, RUNS
+from studies.tabular.rehearsal import REHEARSED
 
 OURS = ("isotone, small", "isotone")
 RESULTS = HERE / "results.json"
@@ -72,7 +74,8 @@ def summarize(scores: Mapping[Cell, Score]) -> Results:
     results: Results = {}
     for (protocol, dataset, contestant), found in sorted(groups.items()):
         table = results.setdefault(protocol, {}).setdefault(dataset, {})
-        table[contestant] = _summary(found, 100.0 if is_share(dataset) else 1.0)
+        share = is_share(dataset) and protocol != "rehearsal"  # whose values are losses
+        table[contestant] = _summary(found, 100.0 if share else 1.0)
     return results
 
 
@@ -131,7 +134,7 @@ def _overview_row(results: Results, dataset: str) -> str:
     published = "–"
     if dataset in PUBLISHED:
         published = " to ".join(str(value) for value in PUBLISHED[dataset])
-        published += _rank(dataset, results)
+        published += f" ({place})" if (place := rank(dataset, results)) else ""
     reference = results.get("reference", {}).get(dataset, {}).get("isotone, small")
     peer = best_peer(dataset, clean)
     cells = [
@@ -146,16 +149,16 @@ def _overview_row(results: Results, dataset: str) -> str:
     return "| " + " | ".join(cells) + " |\n"
 
 
-def _rank(dataset: str, results: Results) -> str:
+def rank(dataset: str, results: Results) -> str:
     """Where our reference figure stands among the published ones."""
     found = results.get("reference", {}).get(dataset, {}).get(OURS[0])
     if found is None:
         return ""
     best, worst = PUBLISHED[dataset]
     if better(dataset, found["mean"], best) >= 0:
-        return " (reached)"
+        return "reached"
     inside = better(dataset, found["mean"], worst) >= 0
-    return " (within)" if inside else " (not reached)"
+    return "within" if inside else "not reached"
 
 
 def monotone_peers(clean: Mapping[str, Summary]) -> list[str]:
@@ -248,11 +251,67 @@ def _detail(results: Results, dataset: str) -> str:
     return head + "".join(rows)
 
 
+def starts(results: Results) -> str:
+    """How far the figure of one seed is noise: ten beginnings on each part of Auto MPG."""
+    found = results["beginnings"][beginnings.DATASET]
+    parts = {name: beginnings.summary(summary["values"]) for name, summary in found.items()}
+    n_parts, n = len(parts[beginnings.AUTHORS][0]), beginnings.N
+    head = ["", *(f"part {k}" for k in range(n_parts)), "mean", f"minus {beginnings.AUTHORS}"]
+    rows = ["| " + " | ".join(head) + " |\n" + "| --- " * len(head) + "|\n"]
+    for name in beginnings.VARIANTS:
+        means, spreads = parts[name]
+        cells = [f"{mean:.2f} ({spread:.2f})" for mean, spread in zip(means, spreads, strict=True)]
+        gaps = means - parts[beginnings.AUTHORS][0]
+        errors = np.hypot(spreads, parts[beginnings.AUTHORS][1]) / n**0.5
+        gap = f"{gaps.mean():+.2f} ± {np.sqrt(np.square(errors).sum()) / n_parts:.2f}"
+        own = name == beginnings.AUTHORS
+        rows.append(
+            f"| {name} | {' | '.join(cells)} | {means.mean():.2f} | {'–' if own else gap} |\n"
+        )
+    return "".join(rows)
+
+
+def rehearsal(results: Results) -> str:
+    """Mean losses on rows outside the test."""
+    found = {dataset: results["rehearsal"][dataset] for dataset in LOADERS}
+    rows = [["loss", *(TITLES[dataset] for dataset in found)], ["---"] * (1 + len(found))]
+    for name in REHEARSED:
+        rows.append([name, *(f"{table[name]['mean']:.4g}" for table in found.values())])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def goal(results: Results) -> str:
+    """What "ahead of or level with every monotone peer on every data set" comes to."""
+    clean = results["clean"]
+    words = {dataset: verdict(dataset, clean[dataset], OURS[1]) for dataset in LOADERS}
+    by = {word: [TITLES[d] for d in LOADERS if words[d] == word] for word in ("ahead", "level")}
+    n = sum(map(len, by.values()))
+    told = "; ".join(f"{word} on {', '.join(names)}" for word, names in by.items() if names)
+    lines = [f'- **Reached** by "isotone" on {n} of {len(words)}: {told}.\n']
+    for dataset in LOADERS:
+        if words[dataset] not in by:
+            peer = best_peer(dataset, clean[dataset])
+            mine, theirs = (_with(clean[dataset][name]) for name in (OURS[1], peer))
+            lines.append(
+                f"- **Not reached** on {TITLES[dataset]}: {mine} against {theirs}, {peer}.\n"
+            )
+    return "".join(lines)
+
+
+TABLES = {
+    "overview": overview,
+    "goal": goal,
+    "rehearsal": rehearsal,
+    "reference": reference,
+    "beginnings": starts,
+    "detail": detail,
+}
+
+
 def render(text: str, results: Results) -> str:
     """A page whose blocks say what the results say."""
-    tables = {"overview": overview, "reference": reference, "detail": detail}
     return _BLOCK.sub(
-        lambda block: f"{block[1]}\n{tables[block[2]](results).strip()}\n\n{block[3]}", text
+        lambda block: f"{block[1]}\n{TABLES[block[2]](results).strip()}\n\n{block[3]}", text
     )
 
 
