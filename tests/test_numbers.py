@@ -159,6 +159,16 @@ def test_what_is_said_of_choosing_lipschitz() -> None:
     assert scan["16"][4] == pytest.approx(50, abs=3)
 
 
+def test_what_is_said_of_initializations() -> None:
+    claims = load_claims("paper")["ablation_initialization"]
+    sentence = "on abs(x), # of its 60 runs stayed at the mean, against # of"
+    stated = numbers_in("initialization.md", sentence)
+    assert stated == [claims[f"stuck_{name}"].value for name in ("torch", "orthogonal")]
+    says("initialization.md", "and none of the other three")
+    others = ("independent", "permutation", "bound")
+    assert all(claims[f"stuck_{name}"].value == 0 for name in others)
+
+
 def test_what_is_said_of_channels_of_the_trigger() -> None:
     change = {code: float(row[-1]) for code, row in rows("trigger.md", "code").items()}
     sentence = (
