@@ -336,8 +336,9 @@ def test_a_quick_comparison_runs_and_goes_on(tmp_path: Path) -> None:
     scores = compare.run_all(wanted, 1, Console(quiet=True))
     assert scores[wanted[0]] == done
     assert compare.stored(wanted) == scores
-    text = tables.overview(tables.summarize(scores | _with_large(scores)))
-    assert text.count("\n") == 4
+    summary = tables.summarize(scores | _with_large(scores))
+    assert tables.overview(summary).count("\n") == 4
+    assert all(table(summary) for table in tables.TABLES.values())  # with what is there
     wanted[0].path.write_text(wanted[0].path.read_text().replace('"key": "', '"key": "old'))
     assert wanted[0].stored() is None
 

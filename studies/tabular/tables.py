@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from isotone.elementary import Floats
 from studies.tabular import beginnings
 from studies.tabular.cells import CONTESTANTS, HERE, ROOT, Cell
 from studies.tabular.datasets import LOADERS
@@ -253,48 +254,58 @@ def _detail(results: Results, dataset: str) -> str:
 
 def starts(results: Results) -> str:
     """How far the figure of one seed is noise: ten beginnings on each part of Auto MPG."""
-    found = results["beginnings"][beginnings.DATASET]
-    parts = {name: beginnings.summary(summary["values"]) for name, summary in found.items()}
-    n_parts, n = len(parts[beginnings.AUTHORS][0]), beginnings.N
-    head = ["", *(f"part {k}" for k in range(n_parts)), "mean", f"minus {beginnings.AUTHORS}"]
-    rows = ["| " + " | ".join(head) + " |\n" + "| --- " * len(head) + "|\n"]
-    for name in beginnings.VARIANTS:
-        means, spreads = parts[name]
+    found = results.get("beginnings", {}).get(beginnings.DATASET, {})
+    parts = {
+        name: beginnings.summary(found[name]["values"])
+        for name in beginnings.VARIANTS
+        if name in found and found[name]["n"] == beginnings.n_splits(quick=False)
+    }
+    head = ["", *(f"part {k}" for k in range(N_SEEDS)), "mean", f"minus {beginnings.AUTHORS}"]
+    rows = [head, ["---"] * len(head)]
+    for name, (means, spreads) in parts.items():
         cells = [f"{mean:.2f} ({spread:.2f})" for mean, spread in zip(means, spreads, strict=True)]
-        gaps = means - parts[beginnings.AUTHORS][0]
-        errors = np.hypot(spreads, parts[beginnings.AUTHORS][1]) / n**0.5
-        gap = f"{gaps.mean():+.2f} ± {np.sqrt(np.square(errors).sum()) / n_parts:.2f}"
-        own = name == beginnings.AUTHORS
-        rows.append(
-            f"| {name} | {' | '.join(cells)} | {means.mean():.2f} | {'–' if own else gap} |\n"
-        )
-    return "".join(rows)
+        alone = name == beginnings.AUTHORS or beginnings.AUTHORS not in parts
+        gap = "–" if alone else _gap(parts[name], parts[beginnings.AUTHORS])
+        rows.append([name, *cells, f"{means.mean():.2f}", gap])
+    return _markdown(rows)
+
+
+def _gap(mine: tuple[Floats, Floats], theirs: tuple[Floats, Floats]) -> str:
+    """The difference of the means over parts, with its standard error."""
+    errors = np.hypot(mine[1], theirs[1]) / beginnings.N**0.5
+    return f"{(mine[0] - theirs[0]).mean():+.2f} ± {np.linalg.norm(errors) / len(errors):.2f}"
 
 
 def rehearsal(results: Results) -> str:
     """Mean losses on rows outside the test."""
-    found = {dataset: results["rehearsal"][dataset] for dataset in LOADERS}
+    found = {d: results["rehearsal"][d] for d in LOADERS if d in results.get("rehearsal", {})}
     rows = [["loss", *(TITLES[dataset] for dataset in found)], ["---"] * (1 + len(found))]
     for name in REHEARSED:
-        rows.append([name, *(f"{table[name]['mean']:.4g}" for table in found.values())])
+        means = [table[name]["mean"] if name in table else None for table in found.values()]
+        rows.append([name, *("–" if mean is None else f"{mean:.4g}" for mean in means)])
+    return _markdown(rows)
+
+
+def _markdown(rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def goal(results: Results) -> str:
     """What "ahead of or level with every monotone peer on every data set" comes to."""
-    clean = results["clean"]
-    words = {dataset: verdict(dataset, clean[dataset], OURS[1]) for dataset in LOADERS}
-    by = {word: [TITLES[d] for d in LOADERS if words[d] == word] for word in ("ahead", "level")}
+    clean = {
+        dataset: results["clean"][dataset] for dataset in LOADERS if dataset in results["clean"]
+    }
+    words = {dataset: verdict(dataset, table, OURS[1]) for dataset, table in clean.items()}
+    by = {word: [TITLES[d] for d in clean if words[d] == word] for word in ("ahead", "level")}
     n = sum(map(len, by.values()))
     told = "; ".join(f"{word} on {', '.join(names)}" for word, names in by.items() if names)
     lines = [f'- **Reached** by "isotone" on {n} of {len(words)}: {told}.\n']
-    for dataset in LOADERS:
+    for dataset, table in clean.items():
         if words[dataset] not in by:
-            peer = best_peer(dataset, clean[dataset])
-            mine, theirs = (_with(clean[dataset][name]) for name in (OURS[1], peer))
-            lines.append(
-                f"- **Not reached** on {TITLES[dataset]}: {mine} against {theirs}, {peer}.\n"
-            )
+            peer = best_peer(dataset, table)
+            mine, theirs = (_with(table[name]) for name in (OURS[1], peer))
+            title = TITLES[dataset]
+            lines.append(f"- **Not reached** on {title}: {mine} against {theirs}, {peer}.\n")
     return "".join(lines)
 
 
