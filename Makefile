@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training bench-inference bench-onnx bench-estimators prove-bits prove-kills figures trigger report-picture docs clean
+.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-onnx bench-estimators prove-bits prove-kills figures trigger report-picture docs clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -13,7 +13,9 @@ help:
 	@echo "make format          sort imports and lay out the code"
 	@echo "make bench-sort      GroupSort against torch.sort, forward and backward"
 	@echo "make bench-training  the fused trainer against plain torch loops"
+	@echo "make bench-seeds     a thousand seeds of the paper's network, trained at once"
 	@echo "make bench-inference the engine against ONNX Runtime, torch, trees and the core's limit"
+	@echo "make bench-rows      100 million rows of a Parquet file through isotone score"
 	@echo "make bench-onnx      ONNX graphs: comparators against TopK, ordered sums"
 	@echo "make bench-estimators  default estimators against HistGradientBoosting (TABLES=DIR for more)"
 	@echo "make prove-bits      100 million comparisons of computed scores"
@@ -55,6 +57,12 @@ bench-sort: venv
 bench-training: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps monotonicnetworks==1.5.1
 	$(BIN)/python bench/training.py
+
+bench-seeds: venv
+	$(BIN)/python bench/thousand_seeds.py
+
+bench-rows: venv
+	$(BIN)/python bench/many_rows.py
 
 bench-inference: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[bench]' --no-build-isolation

@@ -54,6 +54,18 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
+def test_pages_name_the_commands_that_their_numbers_come_from() -> None:
+    index = (DOCS / "index.md").read_text()
+    rows = re.findall(r"^\| \[.*?\]\((\S+)\) \| .* \| (.*?) ?\|$", index, re.MULTILINE)
+    assert {name for name, _ in rows} == {
+        *(page.name for page in DOCS.glob("*.md") if page.name != "index.md"),
+        "api/index.md",
+    }
+    for name, commands in rows:
+        for command in re.findall(r"`(make [a-z-]+)`", commands):
+            assert command in (DOCS / name).read_text(), (name, command)
+
+
 def test_make_targets_that_are_mentioned_exist() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for page in ALL_PAGES:

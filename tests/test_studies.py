@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from scipy.spatial import cKDTree
 
 from studies.claims import Claim, groups, load_claims
 from studies.fingerprint import ROOT, fingerprint, sources
 from studies.pages import claims_table, show, write_pages
 from studies.paper.distance import SignedDistance
-from studies.paper.toys import OUTLIER, logarithm, outlier
+from studies.paper.toys import OUTLIER, flower, logarithm, outlier
 from studies.paper.unconstrained import Stack, linear_layers
 from studies.study import Results, Study
 
@@ -82,6 +84,14 @@ def test_the_table_of_initializations_agrees_with_the_claims() -> None:
 @pytest.mark.parametrize("picture", PICTURES, ids=lambda p: p.stem)
 def test_pictures_in_the_documentation_are_small(picture: Path) -> None:
     assert picture.stat().st_size < 150_000
+
+
+def test_the_slope_that_the_flower_needs_is_the_one_stated() -> None:
+    curves = np.split(flower(n=2800).x, 3)
+    nearest = [cKDTree(a).query(b, p=1)[0].min() for a, b in pairwise(curves)]
+    page = (ROOT / "docs" / "paper.md").read_text()
+    (stated,) = re.findall(r"λ = 2, where (\S+) is the least", page)
+    assert 0.5 / min(nearest) == pytest.approx(float(stated), abs=0.005)
 
 
 def test_results_depend_on_the_code_they_use_and_on_nothing_else() -> None:

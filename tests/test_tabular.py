@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import os
+import re
 import tarfile
 import zipfile
 from dataclasses import replace
@@ -16,7 +17,17 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from studies.tabular import cells, compare, files, ours, protocols, reference, rehearsal, tables
+from studies.tabular import (
+    beginnings,
+    cells,
+    compare,
+    files,
+    ours,
+    protocols,
+    reference,
+    stand_ins,
+    tables,
+)
 from studies.tabular.contest import BUDGET, Choice, Model, Problem, Table, View, sigmoid
 from studies.tabular.datasets import LOADERS, Dataset, load
 from studies.tabular.files import NoDataError, Source, find, unpack
@@ -282,7 +293,7 @@ def test_a_rehearsal_keeps_away_from_test_rows() -> None:
     small = toy(y=np.arange(400.0))
     large = toy(X=np.zeros((9000, 3)), y=np.arange(9000.0))
     for data, sizes in ((small, (180, 60, 80)), (large, (3000, 1000, 3200))):
-        parts = rehearsal.stand_ins(data, 1)
+        parts = stand_ins.stand_ins(data, 1)
         rows = [set(part.y) for part in (parts.train, parts.validation, parts.test)]
         assert tuple(len(part) for part in rows) == sizes
         assert len(set.union(*rows)) == sum(sizes)
@@ -325,8 +336,9 @@ def test_a_quick_comparison_runs_and_goes_on(tmp_path: Path) -> None:
     scores = compare.run_all(wanted, 1, Console(quiet=True))
     assert scores[wanted[0]] == done
     assert compare.stored(wanted) == scores
-    text = tables.overview(tables.summarize(scores | _with_large(scores)))
-    assert text.count("\n") == 4
+    summary = tables.summarize(scores | _with_large(scores))
+    assert tables.overview(summary).count("\n") == 4
+    assert all(table(summary) for table in tables.TABLES.values())  # with what is there
     wanted[0].path.write_text(wanted[0].path.read_text().replace('"key": "', '"key": "old'))
     assert wanted[0].stored() is None
 
@@ -356,6 +368,26 @@ def test_verdicts_count_standard_errors_on_common_splits() -> None:
 def test_the_documentation_says_what_was_found() -> None:
     page = tables.PAGE.read_text()
     assert tables.render(page, tables.load_results()) == page
+    assert sorted(re.findall(r"<!-- table (\w+) -->", page)) == sorted(tables.TABLES)
+
+
+@needs_data
+@pytest.mark.parametrize("variant", beginnings.VARIANTS[:2])
+def test_beginnings_differ_and_are_kept(variant: str, tmp_path: Path) -> None:
+    wanted = [
+        beginnings.Beginning("beginnings", "auto_mpg", variant, k, True, tmp_path)
+        for k in (0, 1, beginnings.N)
+    ]
+    values = [cell.run().value for cell in wanted]
+    assert len(set(values)) == 3
+    assert [score.value for score in compare.stored([*wanted]).values()] == values
+
+
+def test_parts_of_beginnings_are_told_apart() -> None:
+    values = {str(k): float(k // beginnings.N) for k in range(3 * beginnings.N)}
+    means, spreads = beginnings.summary(values)
+    assert means.tolist() == [0, 1, 2]
+    assert spreads.tolist() == [0, 0, 0]
 
 
 def test_no_violation_of_ours_was_found_and_its_slopes_are_certified() -> None:

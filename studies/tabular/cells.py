@@ -24,7 +24,7 @@ from studies.tabular.reference import OWN, SAME, reference
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-Protocol = Literal["clean", "reference"]
+Protocol = Literal["clean", "reference", "beginnings", "rehearsal"]
 
 CONTESTANTS: dict[str, Contestant] = {
     contestant.name: contestant
@@ -40,6 +40,7 @@ CONTESTANTS: dict[str, Contestant] = {
         peers.Linear(),
     )
 }
+REFERENCE = ("reference", "reference_rows")  # the modules of that protocol
 _SHARED = ("datasets", "contest", "protocols")  # files are held by their digests
 _PACKAGES = {"xgboost": "xgboost-cpu", "sklearn": "scikit-learn"}
 
@@ -63,13 +64,8 @@ class Cell:
 
     def key(self) -> str:
         """A digest of the code that a cell depends on."""
-        name = OWN if self.contestant == SAME else self.contestant
-        contestant = CONTESTANTS[name]
-        module = type(contestant).__module__.rpartition(".")[2]
-        modules = [module, "stacks"] if module == "peers" else [module]
-        if self.protocol == "reference":
-            modules += ["reference", "reference_rows"]
-        return _digest(tuple(modules), contestant.needs)
+        modules = REFERENCE if self.protocol == "reference" else ()
+        return key_of(CONTESTANTS[OWN if self.contestant == SAME else self.contestant], *modules)
 
     def stored(self) -> Score | None:
         """The outcome, if this code has computed it before."""
@@ -84,10 +80,7 @@ class Cell:
 
     def _run(self) -> Score:
         start = time.process_time()
-        if self.protocol == "reference":
-            score = reference(self.contestant, self.dataset, self.split, self.quick)
-        else:
-            score = clean(CONTESTANTS[self.contestant], self.dataset, self.split, self.quick)
+        score = self.compute()
         seconds = round(time.process_time() - start, 2)
         content = {"key": self.key(), "seconds": seconds, "score": asdict(score)}
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -95,6 +88,18 @@ class Cell:
         part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         part.replace(self.path)
         return score
+
+    def compute(self) -> Score:
+        if self.protocol == "reference":
+            return reference(self.contestant, self.dataset, self.split, self.quick)
+        return clean(CONTESTANTS[self.contestant], self.dataset, self.split, self.quick)
+
+
+def key_of(contestant: Contestant, *modules: str) -> str:
+    """A digest of what a contestant is made of, of its protocol, and of these modules."""
+    own = type(contestant).__module__.rpartition(".")[2]
+    stacks = ("stacks",) if own == "peers" else ()
+    return _digest((own, *stacks, *modules), contestant.needs)
 
 
 @lru_cache(maxsize=32)

@@ -9,17 +9,21 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rich.console import Console
 
 from studies.jobs import Done, Job, run_jobs
+from studies.tabular import beginnings, rehearsal
+from studies.tabular.beginnings import AUTHORS, INITS, Beginning
 from studies.tabular.cells import CONTESTANTS, ROOT, Cell
+from studies.tabular.contest import Contestant
 from studies.tabular.datasets import LOADERS, load
 from studies.tabular.files import NoDataError
 from studies.tabular.protocols import N_SPLITS, Score
 from studies.tabular.reference import N_SEEDS, OWN, PUBLISHED, RUNS, SAME
+from studies.tabular.rehearsal import REHEARSED, Rehearsal
 from studies.tabular.tables import overview, save_results, summarize, write_page
 
 QUICK = ("heart", "auto_mpg")
@@ -36,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     console = Console()
     cells = wanted(console, options.quick, options.data, options.splits)
-    cells = [c for c in cells if c.contestant in (options.models or (SAME, *CONTESTANTS))]
+    cells = [c for c in cells if not options.models or c.contestant in options.models]
     scores = stored(cells) if options.write else run_all(cells, options.jobs, console)
     report(scores, options.quick, console, partly=options.write)
     return 0
@@ -84,26 +88,39 @@ def available(console: Console, names: list[str]) -> list[str]:
     return present
 
 
-def installed() -> list[str]:
+def installed(contestants: Mapping[str, Contestant] = CONTESTANTS) -> list[str]:
     """The contestants whose libraries are here."""
-    return [name for name, c in CONTESTANTS.items() if importlib.util.find_spec(c.needs)]
+    return [name for name, c in contestants.items() if importlib.util.find_spec(c.needs)]
 
 
 def cells_of(
     datasets: list[str], n_splits: int, quick: bool = False, root: Path = ROOT / "results"
 ) -> list[Cell]:
-    """All cells of both protocols."""
-    cells = [
+    """All cells of both protocols, of the beginnings and of the rehearsal."""
+    cells: list[Cell] = [
         Cell("reference", dataset, contestant, seed, quick, root)
         for seed in range(1 if quick else N_SEEDS)
         for dataset in datasets
         for contestant in of_reference(dataset)
     ]
-    return cells + [
+    cells += [
         Cell("clean", dataset, contestant, k, quick, root)
         for k in range(n_splits)
         for dataset in datasets
         for contestant in installed()
+    ]
+    cells += [
+        Rehearsal("rehearsal", dataset, contestant, k, quick, root)
+        for dataset in datasets
+        for contestant in installed(REHEARSED)
+        for k in range(rehearsal.n_splits(dataset, quick))
+    ]
+    return cells + [
+        Beginning("beginnings", dataset, variant, k, quick, root)
+        for dataset in datasets
+        if dataset == beginnings.DATASET
+        for variant in (*installed({AUTHORS: CONTESTANTS[AUTHORS]}), *INITS)
+        for k in range(beginnings.n_splits(quick))
     ]
 
 

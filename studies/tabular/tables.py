@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from isotone.elementary import Floats
+from studies.tabular import beginnings
 from studies.tabular.cells import CONTESTANTS, HERE, ROOT, Cell
 from studies.tabular.datasets import LOADERS
 from studies.tabular.protocols import Score
 from studies.tabular.reference import N_SEEDS, RUNS
+from studies.tabular.rehearsal import REHEARSED
 
 OURS = ("isotone, small", "isotone")
 RESULTS = HERE / "results.json"
@@ -72,7 +75,8 @@ def summarize(scores: Mapping[Cell, Score]) -> Results:
     results: Results = {}
     for (protocol, dataset, contestant), found in sorted(groups.items()):
         table = results.setdefault(protocol, {}).setdefault(dataset, {})
-        table[contestant] = _summary(found, 100.0 if is_share(dataset) else 1.0)
+        share = is_share(dataset) and protocol != "rehearsal"  # whose values are losses
+        table[contestant] = _summary(found, 100.0 if share else 1.0)
     return results
 
 
@@ -131,7 +135,7 @@ def _overview_row(results: Results, dataset: str) -> str:
     published = "–"
     if dataset in PUBLISHED:
         published = " to ".join(str(value) for value in PUBLISHED[dataset])
-        published += _rank(dataset, results)
+        published += f" ({place})" if (place := rank(dataset, results)) else ""
     reference = results.get("reference", {}).get(dataset, {}).get("isotone, small")
     peer = best_peer(dataset, clean)
     cells = [
@@ -146,16 +150,16 @@ def _overview_row(results: Results, dataset: str) -> str:
     return "| " + " | ".join(cells) + " |\n"
 
 
-def _rank(dataset: str, results: Results) -> str:
+def rank(dataset: str, results: Results) -> str:
     """Where our reference figure stands among the published ones."""
     found = results.get("reference", {}).get(dataset, {}).get(OURS[0])
     if found is None:
         return ""
     best, worst = PUBLISHED[dataset]
     if better(dataset, found["mean"], best) >= 0:
-        return " (reached)"
+        return "reached"
     inside = better(dataset, found["mean"], worst) >= 0
-    return " (within)" if inside else " (not reached)"
+    return "within" if inside else "not reached"
 
 
 def monotone_peers(clean: Mapping[str, Summary]) -> list[str]:
@@ -248,11 +252,77 @@ def _detail(results: Results, dataset: str) -> str:
     return head + "".join(rows)
 
 
+def starts(results: Results) -> str:
+    """How far the figure of one seed is noise: ten beginnings on each part of Auto MPG."""
+    found = results.get("beginnings", {}).get(beginnings.DATASET, {})
+    parts = {
+        name: beginnings.summary(found[name]["values"])
+        for name in beginnings.VARIANTS
+        if name in found and found[name]["n"] == beginnings.n_splits(quick=False)
+    }
+    head = ["", *(f"part {k}" for k in range(N_SEEDS)), "mean", f"minus {beginnings.AUTHORS}"]
+    rows = [head, ["---"] * len(head)]
+    for name, (means, spreads) in parts.items():
+        cells = [f"{mean:.2f} ({spread:.2f})" for mean, spread in zip(means, spreads, strict=True)]
+        alone = name == beginnings.AUTHORS or beginnings.AUTHORS not in parts
+        gap = "–" if alone else _gap(parts[name], parts[beginnings.AUTHORS])
+        rows.append([name, *cells, f"{means.mean():.2f}", gap])
+    return _markdown(rows)
+
+
+def _gap(mine: tuple[Floats, Floats], theirs: tuple[Floats, Floats]) -> str:
+    """The difference of the means over parts, with its standard error."""
+    errors = np.hypot(mine[1], theirs[1]) / beginnings.N**0.5
+    return f"{(mine[0] - theirs[0]).mean():+.2f} ± {np.linalg.norm(errors) / len(errors):.2f}"
+
+
+def rehearsal(results: Results) -> str:
+    """Mean losses on rows outside the test."""
+    found = {d: results["rehearsal"][d] for d in LOADERS if d in results.get("rehearsal", {})}
+    rows = [["loss", *(TITLES[dataset] for dataset in found)], ["---"] * (1 + len(found))]
+    for name in REHEARSED:
+        means = [table[name]["mean"] if name in table else None for table in found.values()]
+        rows.append([name, *("–" if mean is None else f"{mean:.4g}" for mean in means)])
+    return _markdown(rows)
+
+
+def _markdown(rows: list[list[str]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def goal(results: Results) -> str:
+    """What "ahead of or level with every monotone peer on every data set" comes to."""
+    clean = {
+        dataset: results["clean"][dataset] for dataset in LOADERS if dataset in results["clean"]
+    }
+    words = {dataset: verdict(dataset, table, OURS[1]) for dataset, table in clean.items()}
+    by = {word: [TITLES[d] for d in clean if words[d] == word] for word in ("ahead", "level")}
+    n = sum(map(len, by.values()))
+    told = "; ".join(f"{word} on {', '.join(names)}" for word, names in by.items() if names)
+    lines = [f'- **Reached** by "isotone" on {n} of {len(words)}: {told}.\n']
+    for dataset, table in clean.items():
+        if words[dataset] not in by:
+            peer = best_peer(dataset, table)
+            mine, theirs = (_with(table[name]) for name in (OURS[1], peer))
+            title = TITLES[dataset]
+            lines.append(f"- **Not reached** on {title}: {mine} against {theirs}, {peer}.\n")
+    return "".join(lines)
+
+
+TABLES = {
+    "overview": overview,
+    "goal": goal,
+    "rehearsal": rehearsal,
+    "reference": reference,
+    "beginnings": starts,
+    "detail": detail,
+}
+
+
 def render(text: str, results: Results) -> str:
     """A page whose blocks say what the results say."""
-    tables = {"overview": overview, "reference": reference, "detail": detail}
     return _BLOCK.sub(
-        lambda block: f"{block[1]}\n{tables[block[2]](results).strip()}\n\n{block[3]}", text
+        lambda block: f"{block[1]}\n{TABLES[block[2]](results).strip()}\n\n{block[3]}", text
     )
 
 

@@ -1,0 +1,121 @@
+"""Beginnings: how much of a reference figure is noise of training.
+
+Three seeds are few. Here Auto MPG is learned with the published settings from `N` beginnings on
+each of the three parts of the reference protocol; the figure of a beginning is, as there, the
+best TEST value over all epochs. The authors' network is compared with ours, which differs in its
+initialization alone. These numbers explain a difference; nothing was chosen by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
+import torch
+
+from isotone.elementary import Floats, Reals
+from isotone.initialization import Init
+from isotone.network import MonotonicNetwork
+from isotone.training import Recipe
+from studies.tabular import ours
+from studies.tabular.cells import CONTESTANTS, REFERENCE, Cell, key_of
+from studies.tabular.contest import View
+from studies.tabular.protocols import Score
+from studies.tabular.reference import N_SEEDS, OWN, Authors, Setup
+
+DATASET = "auto_mpg"
+N = 10
+AUTHORS = "monotonicnetworks"
+INITS: dict[str, Init] = {
+    "isotone, published settings": "orthogonal",
+    'isotone, `init="torch"`': "torch",
+    'isotone, `init="bound"`': "bound",
+    'isotone, `init="permutation"`': "permutation",
+}
+VARIANTS = (AUTHORS, *INITS)
+
+
+@dataclass(frozen=True)
+class Beginning(Cell):
+    """Beginning `split % N` of part `split // N`."""
+
+    def key(self) -> str:
+        name = AUTHORS if self.contestant == AUTHORS else OWN
+        return key_of(CONTESTANTS[name], *REFERENCE, "beginnings")
+
+    def compute(self) -> Score:
+        part, k = divmod(self.split, N)
+        return _beginnings(self.contestant, part, self.quick)[k]
+
+
+def n_splits(quick: bool) -> int:
+    return 1 if quick else N * N_SEEDS
+
+
+@lru_cache(maxsize=1)
+def _beginnings(variant: str, part: int, quick: bool) -> list[Score]:
+    """All beginnings of a part learn together."""
+    setup = Setup.of(DATASET, part, quick)
+    view = setup.standard()
+    if variant == AUTHORS:
+        n_parameters, epochs = _authors(setup, view)
+    else:
+        n_parameters, epochs = _ours(setup, view, INITS[variant])
+    scores = (ours.output(setup.problem, view, raw) for raw in epochs)
+    errors = [np.square(setup.test.y - score).mean(axis=1) for score in scores]
+    text = f"published, {len(errors)} epochs"
+    return [Score(float(e), n_parameters, 0.0, None, text) for e in np.min(errors, axis=0)]
+
+
+def _authors(setup: Setup, view: View) -> tuple[int, Iterator[Reals]]:
+    """What is said of the test rows after every epoch, (N, n_rows), by the authors' network."""
+    p = setup.published
+    setting = {"rate": p.rate, "shape": p.shape, "lipschitz": p.lipschitz}
+    problems = [replace(setup.problem, seed=k) for k in range(N)]
+    stack = Authors().stack([(problem, view, setting) for problem in problems])
+    x, y, test = (
+        torch.as_tensor(rows, dtype=torch.float32)
+        for rows in (view.x(setup.train.X), view.y(setup.train.y), view.x(setup.test.X))
+    )
+    generators = [torch.Generator().manual_seed(k) for k in range(N)]
+
+    def epochs() -> Iterator[Reals]:
+        for _ in range(p.epochs):
+            orders = [torch.randperm(len(x), generator=generator) for generator in generators]
+            stack.learn(x, y, torch.stack(orders), p.batch)
+            yield stack.predict(test).numpy()
+
+    return sum(p.numel() for p in stack.form.module.parameters()), epochs()
+
+
+def _ours(setup: Setup, view: View, init: Init) -> tuple[int, Iterator[Reals]]:
+    """The same by our network."""
+    p = setup.published
+    networks = []
+    with torch.random.fork_rng(devices=[]):
+        for k in range(N):
+            torch.manual_seed(k)
+            networks.append(
+                MonotonicNetwork(
+                    [len(view.kept), *p.shape, 1],
+                    monotonic_cst=view.directions.astype(np.float64),
+                    lipschitz=p.lipschitz,
+                    chain="inf",
+                    group_size=2,
+                    init=init,
+                )
+            )
+    recipe = Recipe(epochs=p.epochs, batch_size=p.batch, learning_rate=p.rate, schedule="constant")
+    x = view.x(setup.test.X).astype(np.float32)
+    rows = ours.rows_of(view, setup.problem, setup.train)
+    run = ours.epochs(networks, setup.problem, rows, recipe, recipe.epochs)
+    n_parameters = sum(p.numel() for p in networks[0].parameters())
+    return n_parameters, (learner.trainer.predict(x)[..., 0] for learner in run)
+
+
+def summary(values: dict[str, float]) -> tuple[Floats, Floats]:
+    """Mean and standard deviation of every part, from values by the number of the cell."""
+    table = np.array([values[str(k)] for k in range(N * N_SEEDS)]).reshape(N_SEEDS, N)
+    return table.mean(axis=1), table.std(axis=1, ddof=1)
