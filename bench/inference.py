@@ -3,8 +3,8 @@
 Question: how many events per second, and how near to what the core can do?
 Data: standard normal float32 rows; networks with fresh weights, trees trained on 20 000 rows.
 Method: one core, contestants taking turns in one process; best and median of the rounds. Who would
-need more than a second and a half for a large batch gets fewer rows, at least 1000, and is credited
-per row. The roofline is the time that the network's multiply-adds take at the core's rate of fused
+need more than 1.5 seconds for a large batch gets fewer rows, at least 1000, and is credited per
+row. The roofline is the time that the network's multiply-adds take at the core's rate of fused
 multiply-adds, measured in the same rounds.
 Needs: pip install -c constraints.txt 'isotone[bench]', a C++ compiler.
 Run time: about ten minutes; ``--quick`` one.

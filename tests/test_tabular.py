@@ -34,7 +34,7 @@ from studies.tabular.files import NoDataError, Source, find, unpack
 from studies.tabular.protocols import best_threshold, measure, split
 
 needs_data = pytest.mark.skipif(
-    "ISOTONE_DATA" not in os.environ,
+    not os.environ.get("ISOTONE_DATA"),
     reason="set ISOTONE_DATA to the directory of the public tables",
 )
 RNG = np.random.default_rng(0)

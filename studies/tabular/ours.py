@@ -124,7 +124,9 @@ class Isotone:
         return [Setting(two, slope, steeper) for steeper in STEEPER for slope in LADDER]
 
     def view(self, problem: Problem, rows: Table, setting: Setting) -> View:
-        return View.of(problem, rows)
+        if setting.n_codes is None:
+            return View.of(problem, rows)
+        return Coded.through(problem, rows, setting.n_codes)
 
     def recipe(self, problem: Problem, n_rows: int, setting: Setting) -> Recipe:
         return recipe_for(problem, n_rows, 300 if problem.task == "regression" else 120)
@@ -201,7 +203,7 @@ class Both(Isotone):
     def view(self, problem: Problem, rows: Table, setting: Setting) -> View:
         if setting.n_codes is None:
             return Within.of(problem, rows)
-        return Coded.through(problem, rows, setting.n_codes)
+        return super().view(problem, rows, setting)
 
     def recipe(self, problem: Problem, n_rows: int, setting: Setting) -> Recipe:
         if problem.task == "regression":
@@ -244,21 +246,6 @@ def _average(models: list[Model]) -> Model:
 
     slope = max(model.slope for model in models if model.slope is not None)
     return Model(score, sum(model.n_parameters for model in models), slope)
-
-
-def single_losses(
-    problem: Problem, train: Table, validation: Table, settings: list[Setting], members: int
-) -> Floats:
-    """Mean validation loss of networks alone, (n_epochs, n_settings)."""
-    view = View.of(problem, train)
-    recipe = SMALL.recipe(problem, len(train), settings[0])
-    known, held_out = (rows_of(view, problem, table) for table in (train, validation))
-    columns = []
-    for setting in settings:
-        networks = build(view, problem, setting, members)
-        run = epochs(networks, problem, known, recipe, recipe.epochs)
-        columns.append([float(learner.losses(held_out).mean()) for learner in run])
-    return np.array(columns).T
 
 
 def output(problem: Problem, view: View, raw: Reals) -> Floats:

@@ -7,9 +7,9 @@ epochs follow that code, slips included, with two exceptions: for BlogFeedback i
 wrong columns, here the intended ones are constrained; and rows are shuffled in every epoch.
 
 Contestants: our network and that of the authors' library with the published settings; one small
-network of ours whose λ and width are chosen by cross-validation on the training rows; `mononet`
-with a setting chosen on a quarter of the training rows. Data sets without such code are treated
-alike, on the first clean split, with settings that are usual in it.
+network of ours whose λ, depth and codes are chosen by cross-validation on the training rows;
+`mononet` with a setting chosen on a quarter of the training rows. Data sets without such code are
+treated alike, on the first clean split, with settings that are usual in it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from isotone.elementary import Floats
+from isotone.initialization import Init
 from isotone.network import MonotonicNetwork
 from isotone.scaling import Scaling
 from isotone.training import Recipe
@@ -140,8 +141,8 @@ def _most_optimistic(setup: Setup, score: Floats) -> float:
 def _own(setup: Setup) -> Run:
     """One small network of ours, its setting cross-validated."""
     setting = _cross_validated(setup.data.name, _same_rows(setup), setup.problem.quick)
-    view = View.of(setup.problem, setup.scale_by)
-    (network,) = ours.build(view, setup.problem, setting, 1)
+    view = ours.SMALL.view(setup.problem, setup.scale_by, setting)
+    (network,) = ours.build(view, setup.problem, setting, 1, _init(setting))
     return _ours(setup, view, network, _RATE, str(setting))
 
 
@@ -190,13 +191,37 @@ def _cross_validated(name: str, seed: int, quick: bool) -> ours.Setting:
     setup = Setup.of(name, seed, quick)
     rows, problem = _cut(setup.train, quick), replace(setup.problem, seed=0)
     folds = np.array_split(_order(len(rows)), _FOLDS)
-    settings = ours.SMALL.settings(problem)
+    settings = ours.SMALL.settings(problem) + _coded(ours.SMALL.width)
     losses = []
     for k, fold in enumerate(folds):
         kept = np.concatenate(folds[:k] + folds[k + 1 :])
         parts = _take(rows, kept), _take(rows, fold)
-        losses.append(ours.single_losses(problem, *parts, settings, _MEMBERS))
-    return settings[int(np.argmin(np.mean(losses, axis=0).min(axis=0)))]
+        losses.append([_losses(problem, *parts, setting) for setting in settings])
+    return settings[int(np.argmin(np.mean(losses, axis=0).min(axis=1)))]
+
+
+def _coded(width: int) -> list[ours.Setting]:
+    """Settings with two or three copies per column: a few hundred parameters."""
+    return [
+        ours.Setting(shape, slope, n_codes=n)
+        for n in (2, 3)
+        for shape in ((width,), (width, width))
+        for slope in (0.25, 0.5)
+    ]
+
+
+def _init(setting: ours.Setting) -> Init:
+    return "orthogonal" if setting.n_codes is None else "independent"
+
+
+def _losses(problem: Problem, train: Table, held_out: Table, setting: ours.Setting) -> Floats:
+    """Mean loss of single networks on the rows left out, after each epoch."""
+    view = ours.SMALL.view(problem, train, setting)
+    recipe = ours.SMALL.recipe(problem, len(train), setting)
+    networks = ours.build(view, problem, setting, _MEMBERS, _init(setting))
+    known, unknown = (ours.rows_of(view, problem, table) for table in (train, held_out))
+    run = ours.epochs(networks, problem, known, recipe, recipe.epochs)
+    return np.array([learner.losses(unknown).mean() for learner in run])
 
 
 class Authors(peers.Network):
