@@ -238,12 +238,12 @@ def _choice(
 ) -> Choice:
     """The average of scouts, each with its share."""
     score: Floats = np.average([scout.score for scout in scouts], axis=0, weights=shares)
+    chosen = [(scout, share) for scout, share in zip(scouts, shares, strict=True) if share > 0]
     parts = [
         {"setting": asdict(scout.setting), "epochs": scout.epochs, "share": share}
-        for scout, share in zip(scouts, shares, strict=True)
-        if share > 0
+        for scout, share in chosen
     ]
-    rounds = max(part["epochs"] for part in parts)
+    rounds = max(scout.epochs for scout, _ in chosen)
     return Choice({"parts": parts}, rounds, problem.loss(validation.y, score), score)
 
 

@@ -103,7 +103,7 @@ def _knots(x: Floats, thresholds: Floats, most: int) -> Floats:
         return beside
     weight = np.sqrt(counts)
     rank = np.cumsum(weight) - 0.5 * weight
-    shares = np.linspace(rank[0], rank[-1], most - 1) if most > 1 else []
+    shares = np.linspace(rank[0], rank[-1], most - 1)
     return np.unique(np.append(ends, np.interp(shares, rank, unique)))
 
 
