@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def toy(task: Any) -> Dataset:
 def student(task: Any = "regression") -> tuple[Problem, Table, Choice]:
     """A problem, its rows, and the choice of students alone."""
     data = toy(task)
-    part = {"setting": vars(Setting((32, 32), 0.5, 1.0, 256)), "epochs": 1, "share": 1.0}
+    part = {"setting": vars(Setting((32, 32), 0.5, 1.0, 256, 0.0)), "epochs": 1, "share": 1.0}
     choice = Choice({"parts": [part], "teacher": TEACHER}, 1, 0.0, np.empty(0))
     return Problem.of(data, 0, quick=True), split(data, 0).train, choice
 
@@ -54,13 +55,17 @@ def test_students_score_without_their_teacher_and_keep_what_is_promised(
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_students_are_told_what_their_teacher_says_and_nothing_else(task: Any) -> None:
+def test_students_are_told_what_their_teacher_says_and_a_share_of_the_truth(task: Any) -> None:
     problem, rows, _ = student(task)
     lesson = taught.Lesson.of(problem, rows, TEACHER)
+    pupils = replace(taught.TAUGHT.pupils, lesson=lesson)
     says = taught.TEACHER.fit(problem, rows, TEACHER).score(rows.X)
-    told = lesson.rows.target[: len(rows)].numpy().ravel()
-    assert np.allclose(lesson.view.restore(told), says, atol=1e-5)
-    assert len(lesson.rows) == 10 * len(rows)
+    for truth in (0.0, 0.5):
+        setting = Setting((32, 32), 0.5, 1.0, 256, truth)
+        told = pupils.rows(problem, lesson.view, rows, setting).target.numpy().ravel()
+        assert np.allclose(
+            lesson.view.restore(told), truth * rows.y + (1 - truth) * says, atol=1e-5
+        )
 
 
 def test_a_teacher_is_given_the_rows_to_learn_from_and_no_others(
@@ -81,16 +86,6 @@ def test_a_teacher_is_given_the_rows_to_learn_from_and_no_others(
     assert given[0] is parts.train
     taught.TAUGHT.fit(problem, parts.train + parts.validation, choice)
     assert np.array_equal(given[1].y, np.append(parts.train.y, parts.validation.y))
-
-
-def test_made_up_rows_hold_values_of_real_ones() -> None:
-    problem, rows, _ = student()
-    made = taught.made_up(problem, rows.X)
-    assert made.shape == (9 * len(rows), 3)
-    for real, column in zip(rows.X.T, made.T, strict=True):
-        assert np.isin(column, real).all()
-    assert not np.isin(made[:, 0] + made[:, 1], rows.X[:, 0] + rows.X[:, 1]).all()
-    assert np.array_equal(made, taught.made_up(problem, rows.X))
 
 
 def test_steps_of_few_thresholds_are_kept() -> None:

@@ -51,12 +51,16 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Setting:
-    """What is chosen on validation rows; `n_codes` is None without codes."""
+    """What is chosen on validation rows; `n_codes` is None without codes.
+
+    `truth` is the share of the true targets in what is learned; the rest is what a teacher says.
+    """
 
     shape: Shape
     lipschitz: float
     steeper: float = 1.0
     n_codes: int | None = None
+    truth: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +136,7 @@ class Isotone:
     def init(self) -> Init:
         return "orthogonal"
 
-    def rows(self, problem: Problem, view: View, table: Table) -> Rows:
+    def rows(self, problem: Problem, view: View, table: Table, setting: Setting) -> Rows:
         """What networks learn from."""
         return rows_of(view, problem, table)
 
@@ -162,7 +166,8 @@ class Isotone:
         ]
         x = view.x(validation.X).astype(np.float32)
         found = [Scout(setting, 0, np.inf, np.empty(0)) for setting in settings]
-        run = epochs(networks, problem, self.rows(problem, view, train), recipe, recipe.epochs)
+        rows = self.rows(problem, view, train, settings[0])
+        run = epochs(networks, problem, rows, recipe, recipe.epochs)
         for epoch, learner in enumerate(run, start=1):
             raw = learner.trainer.predict(x)[..., 0].reshape(len(settings), _SCOUTS, -1)
             for k, committee in enumerate(raw.mean(axis=1)):
@@ -187,7 +192,8 @@ class Isotone:
     def _fit(self, problem: Problem, rows: Table, setting: Setting, n: int, members: int) -> Model:
         view, recipe = self.view(problem, rows, setting), self.recipe(problem, len(rows), setting)
         networks = build(view, problem, setting, members, self.init())
-        for learner in epochs(networks, problem, self.rows(problem, view, rows), recipe, n):
+        known = self.rows(problem, view, rows, setting)
+        for learner in epochs(networks, problem, known, recipe, n):
             last = learner
         last.unstack(networks)
         return freeze(view, problem, networks)

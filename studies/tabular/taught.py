@@ -1,10 +1,10 @@
-"""Taught: certified networks that learn what boosted trees say of many rows.
+"""Taught: certified networks that learn what boosted trees say.
 
-The teacher, monotone trees of scikit-learn, learns from the rows that are given. It labels them
-and nine times as many made-up rows; students learn the labels and see codes with knots where the
-teacher splits. Handed back are students, networks without a teacher as "isotone" has them without
-codes, or the average of the two, whichever is best on the validation rows: certified networks
-only, no tree. How the rule was decided is in `docs/tabular.md`, "Taught".
+The teacher, monotone trees of scikit-learn, learns from the rows that are given. Students learn
+what it says of these rows, for values mixed with a quarter of the true targets, and see codes with
+knots where the teacher splits. Handed back are students, networks without a teacher as "isotone"
+has them without codes, or an average of the two, whichever is best on the validation rows:
+certified networks only, no tree. How the rule was decided is in `docs/tabular.md`, "Taught".
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.neighbors import NearestNeighbors
 
 from isotone.codes import Codes
 from isotone.elementary import Floats
@@ -29,47 +28,28 @@ from studies.tabular.trees import HistGradientBoosting
 TEACHER = HistGradientBoosting(
     settings=tuple({"max_leaf_nodes": n, "learning_rate": 0.05} for n in (8, 31))
 )
-_MADE_UP = 9  # rows per real one
-_NEAR, _EXCHANGED = 10, 0.3
 _COPIES = 256  # of all columns together, about
 _SLOPES = {"regression": (0.125, 1.0), "classification": (0.5, 1.0)}  # λ of students
+_TRUTH = {"regression": 0.25, "classification": 0.0}  # share of the true targets
 _SHARES = (1.0, 0.0), (0.0, 1.0), (1 / 3, 2 / 3), (2 / 3, 1 / 3)  # the second is the students'
-_EPOCHS, _VISITS = 8, 80_000  # of students, at least, each
+_EPOCHS, _VISITS = 80, 80_000  # of students, at least, each
 _SCOUTS = 2  # students per setting while settings are compared
 
 
 @dataclass(frozen=True, eq=False)
 class Lesson:
-    """What a teacher says of real and made-up rows, and how students see them."""
+    """What a teacher says of the rows it learned from, and how students see them."""
 
     view: Coded
-    rows: Rows
+    said: Floats
 
     @classmethod
     def of(cls, problem: Problem, rows: Table, choice: Choice) -> Lesson:
         """By a teacher of this setting that learned from these rows and no others."""
         teacher = TEACHER.grow(problem, rows, choice)
-        X = np.vstack([rows.X, made_up(problem, rows.X)])
-        view = seen(problem, rows, teacher)
         if problem.task == "classification":
-            target = teacher.predict_proba(X)[:, 1]
-        else:
-            target = view.y(teacher.predict(X))[:, None]
-        x, y = (torch.as_tensor(array.astype(np.float32)) for array in (view.x(X), target))
-        return cls(view, Rows(x, y))
-
-
-def made_up(problem: Problem, X: Floats) -> Floats:
-    """Rows with some of their entries exchanged for those of a near row."""
-    rng = np.random.default_rng([problem.seed, 11])
-    spread = X.std(axis=0)
-    x = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    n_near = min(_NEAR, len(X) - 1)
-    near = NearestNeighbors(n_neighbors=n_near).fit(x).kneighbors(return_distance=False)
-    row = np.repeat(np.arange(len(X)), _MADE_UP)
-    other = near[row, rng.integers(0, n_near, len(row))]
-    made: Floats = np.where(rng.random((len(row), X.shape[1])) < _EXCHANGED, X[other], X[row])
-    return made
+            return cls(seen(problem, rows, teacher), teacher.predict_proba(rows.X)[:, 1])
+        return cls(seen(problem, rows, teacher), teacher.predict(rows.X))
 
 
 def seen(problem: Problem, rows: Table, teacher: Any) -> Coded:
@@ -117,23 +97,26 @@ class Pupils(Both):
     def settings(self, problem: Problem) -> list[Setting]:
         """Four without codes, as "isotone" has them, and two with a lesson."""
         plain = [setting for setting in super().settings(problem) if setting.n_codes is None]
-        shape = (self.width, self.width)
-        return plain + [Setting(shape, slope, 1.0, _COPIES) for slope in _SLOPES[problem.task]]
+        shape, truth = (self.width, self.width), _TRUTH[problem.task]
+        slopes = _SLOPES[problem.task]
+        return plain + [Setting(shape, slope, 1.0, _COPIES, truth) for slope in slopes]
 
     def view(self, problem: Problem, rows: Table, setting: Setting) -> View:
         if setting.n_codes is None or self.lesson is None:
             return super().view(problem, rows, setting)
         return self.lesson.view
 
-    def rows(self, problem: Problem, view: View, table: Table) -> Rows:
-        if self.lesson is None or view is not self.lesson.view:
-            return super().rows(problem, view, table)
-        return self.lesson.rows
+    def rows(self, problem: Problem, view: View, table: Table, setting: Setting) -> Rows:
+        if setting.n_codes is None or self.lesson is None:
+            return super().rows(problem, view, table, setting)
+        target = view.y(setting.truth * table.y + (1.0 - setting.truth) * self.lesson.said)
+        x, y = (torch.as_tensor(a.astype(np.float32)) for a in (view.x(table.X), target))
+        return Rows(x, y if problem.task == "classification" else y[:, None])
 
     def recipe(self, problem: Problem, n_rows: int, setting: Setting) -> Recipe:
         if setting.n_codes is None:
             return super().recipe(problem, n_rows, setting)
-        n = 1 if problem.quick else max(_EPOCHS, _VISITS // ((1 + _MADE_UP) * n_rows))
+        n = 10 if problem.quick else max(_EPOCHS, _VISITS // n_rows)
         return Recipe(n, batch_size=32, learning_rate=0.02, final_rate=0.02, seed=problem.seed)
 
     def _scan(
@@ -149,7 +132,7 @@ class Pupils(Both):
         return Scout(setting, n, problem.loss(validation.y, score), score)
 
     def _fit(self, problem: Problem, rows: Table, setting: Setting, n: int, members: int) -> Model:
-        """Students learn to the end: in what a teacher says there is no noise to be wary of."""
+        """Students learn to the end: in what a teacher says there is little noise."""
         if setting.n_codes is not None:
             n = self.recipe(problem, len(rows), setting).epochs
         return super()._fit(problem, rows, setting, n, members)
