@@ -144,6 +144,19 @@ def test_knots_are_values_or_shares_of_them() -> None:
     assert codes.names(["a", "b", "c"])[3:5] == ["a[3]", "b[0]"]
 
 
+def test_knots_can_be_given() -> None:
+    codes = Codes.at([[3.0, 0.0, 1.0, 1.0], [7.0], [5.0, np.nextafter(5.0, 6.0), 6.0]])
+    assert codes.columns.tolist() == [0, 0, 1, 2]  # no tile between numbers too close for one
+    copies = codes.transform([[1.0, 7.0, 5.0], [3.0, 7.0, 6.0]])
+    assert copies.tolist() == [[1.0, -1.0, 0.0, -1.0], [1.0, 1.0, 0.0, 1.0]]
+
+
+@pytest.mark.parametrize("knots", [[], [[0.0, 1.0], []], [[0.0, np.inf]], [[np.nan]]])
+def test_knots_must_be_finite_numbers(knots: Any) -> None:
+    with pytest.raises(ValueError, match=r"`knots` holds .* must hold one or more finite"):
+        Codes.at(knots)
+
+
 def test_wrong_arguments_are_named() -> None:
     codes = Codes.fit(X, 2)
     for empty in (X[:0], X[:, :0]):

@@ -128,11 +128,35 @@ class Codes:
                 f"`n_codes={n_codes}` must be a whole number of at least 1, or one for each of "
                 f"{n} columns"
             )
-        tiles = [_tiles(x, m, j) for j, (x, m) in enumerate(zip(table.T, counts, strict=True))]
-        columns = np.repeat(np.arange(n), [len(one) for one in tiles])
+        return cls.at([_knots(x, most) for x, most in zip(table.T, counts, strict=True)])
+
+    @classmethod
+    def at(cls, knots: Sequence[ArrayLike]) -> Codes:
+        """Put knots where they are wanted, such as at the thresholds of trees.
+
+        Where two of them are too close for a tile, the tile goes on to the next.
+
+        Parameters
+        ----------
+        knots : per column one or more finite numbers, in any order; one alone gives a copy that
+            stands still
+
+        Examples
+        --------
+        >>> Codes.at([[0.0, 1.0, 3.0], [5.0, 7.0]]).transform([[2.0, 6.0]])
+        array([[1., 0., 0.]])
+        """
+        wanted = [np.unique(np.asarray(column, dtype=np.float64)) for column in knots]
+        if not wanted or not all(w.size and np.all(np.isfinite(w)) for w in wanted):
+            raise ValueError(
+                f"`knots` holds {[w.tolist() for w in wanted]}; it must hold one or more finite "
+                "numbers for every column, and at least one column"
+            )
+        tiles = [_tiles(column, j) for j, column in enumerate(wanted)]
+        columns = np.repeat(np.arange(len(tiles)), [len(one) for one in tiles])
         center, factor = np.concatenate(tiles).T
         zeros, ones = np.zeros(len(center)), np.ones(len(center))
-        return cls(columns, Scaling(zeros > 0, zeros, ones, center, factor), n)
+        return cls(columns, Scaling(zeros > 0, zeros, ones, center, factor), len(tiles))
 
     @property
     def n_copies(self) -> int:
@@ -190,11 +214,10 @@ class Codes:
         return steepest
 
 
-def _tiles(x: Floats, most: int, column: int) -> Floats:
-    """Centers and factors of at most so many tiles, (n_tiles, 2)."""
-    if np.all(x == x[0]):
-        return np.array([[x[0], _LEAST]])
-    wanted = _knots(x, most)
+def _tiles(wanted: Floats, column: int) -> Floats:
+    """Centers and factors of the tiles between ascending knots, (n_tiles, 2)."""
+    if len(wanted) == 1:
+        return np.array([[wanted[0], _LEAST]])
     knots = [wanted[0]]
     for knot in wanted[1:]:  # where numbers are too close for a tile, it goes on to the next
         if _reach(knots[-1], knot) >= _LEAST:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 import isotone
-from studies.tabular import ours, peers, trees
+from studies.tabular import ours, peers, taught, trees
 from studies.tabular.contest import Contestant
 from studies.tabular.protocols import Score, clean
 from studies.tabular.reference import OWN, SAME, reference
@@ -31,6 +31,7 @@ CONTESTANTS: dict[str, Contestant] = {
     for contestant in (
         ours.SMALL,
         ours.WIDE,
+        taught.TAUGHT,
         peers.Authors(),
         peers.Mononet(),
         trees.LightGBM(),
@@ -42,6 +43,7 @@ CONTESTANTS: dict[str, Contestant] = {
 }
 REFERENCE = ("reference", "reference_rows")  # the modules of that protocol
 _SHARED = ("datasets", "contest", "protocols")  # files are held by their digests
+_LEANS_ON = {"peers": ("stacks",), "taught": ("ours", "trees")}
 _PACKAGES = {"xgboost": "xgboost-cpu", "sklearn": "scikit-learn"}
 
 
@@ -98,19 +100,19 @@ class Cell:
 def key_of(contestant: Contestant, *modules: str) -> str:
     """A digest of what a contestant is made of, of its protocol, and of these modules."""
     own = type(contestant).__module__.rpartition(".")[2]
-    stacks = ("stacks",) if own == "peers" else ()
-    return _digest((own, *stacks, *modules), contestant.needs)
+    needs = ("isotone", "sklearn") if own == "taught" else (contestant.needs,)
+    return _digest((own, *_LEANS_ON.get(own, ()), *modules), needs)
 
 
 @lru_cache(maxsize=32)
-def _digest(modules: tuple[str, ...], needs: str) -> str:
+def _digest(modules: tuple[str, ...], needs: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
     paths = [HERE / f"{name}.py" for name in (*_SHARED, *modules)]
-    if needs == "isotone":
-        paths += _sources()
-    else:
-        package = _PACKAGES.get(needs, needs)
-        digest.update(f"{package} {importlib.metadata.version(package)}".encode())
+    for package in (_PACKAGES.get(name, name) for name in needs):
+        if package == "isotone":
+            paths += _sources()
+        else:
+            digest.update(f"{package} {importlib.metadata.version(package)}".encode())
     for path in paths:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()

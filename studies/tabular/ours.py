@@ -51,12 +51,16 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Setting:
-    """What is chosen on validation rows; `n_codes` is None without codes."""
+    """What is chosen on validation rows; `n_codes` is None without codes.
+
+    `truth` is the share of the true targets in what is learned; the rest is what a teacher says.
+    """
 
     shape: Shape
     lipschitz: float
     steeper: float = 1.0
     n_codes: int | None = None
+    truth: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +138,14 @@ class Isotone:
     def init(self) -> Init:
         return "orthogonal"
 
+    def rows(self, problem: Problem, view: View, table: Table, setting: Setting) -> Rows:
+        """What networks learn from."""
+        return rows_of(view, problem, table)
+
     def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
         """By the loss of a small committee on the validation rows, over all epochs."""
         scouts = self.scan(problem, train, validation)
-        return _choice(problem, validation, [min(scouts, key=lambda scout: scout.loss)])
+        return _choice(problem, validation, [min(scouts, key=lambda scout: scout.loss)], (1.0,))
 
     def scan(self, problem: Problem, train: Table, validation: Table) -> list[Scout]:
         """Every setting at its best epoch; those of one shape and code train together."""
@@ -160,7 +168,8 @@ class Isotone:
         ]
         x = view.x(validation.X).astype(np.float32)
         found = [Scout(setting, 0, np.inf, np.empty(0)) for setting in settings]
-        run = epochs(networks, problem, rows_of(view, problem, train), recipe, recipe.epochs)
+        rows = self.rows(problem, view, train, settings[0])
+        run = epochs(networks, problem, rows, recipe, recipe.epochs)
         for epoch, learner in enumerate(run, start=1):
             raw = learner.trainer.predict(x)[..., 0].reshape(len(settings), _SCOUTS, -1)
             for k, committee in enumerate(raw.mean(axis=1)):
@@ -172,15 +181,21 @@ class Isotone:
 
     def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
         """The committee that was chosen, or the average of two that share the members."""
-        chosen = [(Setting(**part["setting"]), part["epochs"]) for part in choice.setting["parts"]]
-        share = self.members // len(chosen)
-        models = [self._fit(problem, rows, setting, n, share) for setting, n in chosen]
-        return models[0] if len(models) == 1 else _average(models)
+        parts = choice.setting["parts"]
+        shares = [part["share"] for part in parts]
+        models = [
+            self._fit(problem, rows, Setting(**part["setting"]), part["epochs"], n)
+            for part, n in zip(
+                parts, (round(self.members * share) for share in shares), strict=True
+            )
+        ]
+        return models[0] if len(models) == 1 else _average(models, shares)
 
     def _fit(self, problem: Problem, rows: Table, setting: Setting, n: int, members: int) -> Model:
         view, recipe = self.view(problem, rows, setting), self.recipe(problem, len(rows), setting)
         networks = build(view, problem, setting, members, self.init())
-        for learner in epochs(networks, problem, rows_of(view, problem, rows), recipe, n):
+        known = self.rows(problem, view, rows, setting)
+        for learner in epochs(networks, problem, known, recipe, n):
             last = learner
         last.unstack(networks)
         return freeze(view, problem, networks)
@@ -189,6 +204,8 @@ class Isotone:
 @dataclass(frozen=True)
 class Both(Isotone):
     """A committee that sees columns, one that sees codes, or the average of the two."""
+
+    shares: Sequence[tuple[float, float]] = ((1.0, 0.0), (0.0, 1.0), (0.5, 0.5))
 
     def settings(self, problem: Problem) -> list[Setting]:
         """Eight: four without codes and four with codes."""
@@ -216,24 +233,29 @@ class Both(Isotone):
     def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
         """The best without codes, the best with codes, or their average."""
         scouts = self.scan(problem, train, validation)
-        plain, coded = (
+        pair = [
             min((s for s in scouts if (s.setting.n_codes is None) == kind), key=lambda s: s.loss)
             for kind in (True, False)
-        )
-        options = [[plain], [coded], [plain, coded]]
-        choices = [_choice(problem, validation, option) for option in options]
+        ]
+        choices = [_choice(problem, validation, pair, shares) for shares in self.shares]
         return min(choices, key=lambda choice: choice.loss)
 
 
-def _choice(problem: Problem, validation: Table, scouts: list[Scout]) -> Choice:
-    """The average of scouts."""
-    score = np.mean([scout.score for scout in scouts], axis=0)
-    parts = [{"setting": asdict(scout.setting), "epochs": scout.epochs} for scout in scouts]
-    rounds = max(scout.epochs for scout in scouts)
+def _choice(
+    problem: Problem, validation: Table, scouts: list[Scout], shares: Sequence[float]
+) -> Choice:
+    """The average of scouts, each with its share."""
+    score: Floats = np.average([scout.score for scout in scouts], axis=0, weights=shares)
+    chosen = [(scout, share) for scout, share in zip(scouts, shares, strict=True) if share > 0]
+    parts = [
+        {"setting": asdict(scout.setting), "epochs": scout.epochs, "share": share}
+        for scout, share in chosen
+    ]
+    rounds = max(scout.epochs for scout, _ in chosen)
     return Choice({"parts": parts}, rounds, problem.loss(validation.y, score), score)
 
 
-def _average(models: list[Model]) -> Model:
+def _average(models: list[Model], shares: Sequence[float]) -> Model:
     """The average of certified models, as monotone as they are and no steeper than the steepest.
 
     Also for classes: the logit of an average of probabilities is no steeper than the logits, since
@@ -241,7 +263,8 @@ def _average(models: list[Model]) -> Model:
     """
 
     def score(X: Floats) -> Floats:
-        average: Floats = np.mean([model.score(X) for model in models], axis=0)
+        scores = [model.score(X) for model in models]
+        average: Floats = np.average(scores, axis=0, weights=shares)
         return average
 
     slope = max(model.slope for model in models if model.slope is not None)

@@ -12,7 +12,7 @@ import sys
 import time
 from dataclasses import dataclass
 
-from studies.tabular import ours
+from studies.tabular import ours, taught
 from studies.tabular.cells import CONTESTANTS, Cell, key_of
 from studies.tabular.contest import Contestant
 from studies.tabular.datasets import LOADERS, load
@@ -22,7 +22,7 @@ from studies.tabular.stand_ins import rehearse
 BEFORE = ours.Isotone("isotone, before codes", 32, members=16)
 REHEARSED: dict[str, Contestant] = {
     contestant.name: contestant
-    for contestant in (BEFORE, CONTESTANTS["isotone"], CONTESTANTS["LightGBM"])
+    for contestant in (BEFORE, ours.WIDE, taught.TAUGHT, CONTESTANTS["LightGBM"])
 }
 _SMALL = ("heart", "auto_mpg", "boston", "german")  # these have a third split
 

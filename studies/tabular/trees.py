@@ -6,7 +6,7 @@ growing stops after `_PATIENCE` trees without a lower loss there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, product
 from typing import Any
@@ -28,7 +28,7 @@ def _settings(name: str, sizes: tuple[int, ...]) -> list[Setting]:
     return settings
 
 
-def _tried(settings: list[Setting], problem: Problem) -> list[Setting]:
+def _tried(settings: Sequence[Setting], problem: Problem) -> Sequence[Setting]:
     return settings[:2] if problem.quick else settings
 
 
@@ -137,11 +137,12 @@ class HistGradientBoosting:
     name: str = "HistGradientBoosting"
     needs: str = "sklearn"
     monotone: bool = True
+    settings: tuple[Setting, ...] = tuple(_settings("max_leaf_nodes", (4, 8, 16, 31)))
 
     def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
         """By the losses that a model notes while it grows."""
         models = []
-        for setting in _tried(_settings("max_leaf_nodes", (4, 8, 16, 31)), problem):
+        for setting in _tried(self.settings, problem):
             model = self._model(problem, setting, _most(problem), stop=True)
             model.fit(train.X, train.y, X_val=validation.X, y_val=validation.y)
             models.append((setting, model))
@@ -151,11 +152,14 @@ class HistGradientBoosting:
         return Choice(setting, rounds, problem.loss(validation.y, score), score)
 
     def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
-        model = self._model(problem, choice.setting, choice.rounds).fit(rows.X, rows.y)
+        model = self.grow(problem, rows, choice)
         nodes = sum(len(tree.nodes) for stage in model._predictors for tree in stage)
         if problem.task == "regression":
             return Model(lambda X: model.predict(X), nodes)
         return Model(lambda X: model.predict_proba(X)[:, 1], nodes)
+
+    def grow(self, problem: Problem, rows: Table, choice: Choice) -> Any:
+        return self._model(problem, choice.setting, choice.rounds).fit(rows.X, rows.y)
 
     def _model(self, problem: Problem, setting: Setting, rounds: int, stop: bool = False) -> Any:
         kind = (
