@@ -151,10 +151,20 @@ def test_knots_can_be_given() -> None:
     assert copies.tolist() == [[1.0, -1.0, 0.0, -1.0], [1.0, 1.0, 0.0, 1.0]]
 
 
-@pytest.mark.parametrize("knots", [[], [[0.0, 1.0], []], [[0.0, np.inf]], [[np.nan]]])
-def test_knots_must_be_finite_numbers(knots: Any) -> None:
-    with pytest.raises(ValueError, match=r"`knots` holds .* must hold one or more finite"):
+@pytest.mark.parametrize("knots", [[], "12", {0: [1.0]}, np.array([0.0, 1.0]), None])
+def test_knots_are_a_list_of_columns(knots: Any) -> None:
+    with pytest.raises(ValueError, match=r"`knots` is a .*; give a list of columns, each a list"):
         Codes.at(knots)
+
+
+@pytest.mark.parametrize(
+    "column", [[], 1.0, [np.inf], [0.0, np.nan], ["a"], [10**400], [[0.0, 1.0]], None]
+)
+def test_knots_of_a_column_are_finite_numbers(column: Any) -> None:
+    with pytest.raises(
+        ValueError, match=r"`knots\[1\]` is .* must be a list of one or more"
+    ):
+        Codes.at([[0.0, 1.0], column])
 
 
 def test_wrong_arguments_are_named() -> None:

@@ -29,6 +29,7 @@ which scores the rows of `repeat`.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -134,24 +135,25 @@ class Codes:
     def at(cls, knots: Sequence[ArrayLike]) -> Codes:
         """Put knots where they are wanted, such as at the thresholds of trees.
 
-        Where two of them are too close for a tile, the tile goes on to the next.
+        Between neighbors of the knots of a column lies a tile, over which one copy of the column
+        goes from -1 to 1. Where two knots are too close for that, the tile goes on to the next.
 
         Parameters
         ----------
-        knots : per column one or more finite numbers, in any order; one alone gives a copy that
-            stands still
+        knots : a list of lists, for every column one or more finite numbers, in any order; one
+            alone gives a copy that stands still
 
         Examples
         --------
         >>> Codes.at([[0.0, 1.0, 3.0], [5.0, 7.0]]).transform([[2.0, 6.0]])
         array([[1., 0., 0.]])
         """
-        wanted = [np.unique(np.asarray(column, dtype=np.float64)) for column in knots]
-        if not wanted or not all(w.size and np.all(np.isfinite(w)) for w in wanted):
+        if isinstance(knots, str) or not isinstance(knots, Sequence) or not knots:
             raise ValueError(
-                f"`knots` holds {[w.tolist() for w in wanted]}; it must hold one or more finite "
-                "numbers for every column, and at least one column"
+                f"`knots` is a {type(knots).__name__}, {reprlib.repr(knots)}; give a list of "
+                "columns, each a list of numbers, such as [[0, 1, 3], [5, 7]]"
             )
+        wanted = [_wanted(column, j) for j, column in enumerate(knots)]
         tiles = [_tiles(column, j) for j, column in enumerate(wanted)]
         columns = np.repeat(np.arange(len(tiles)), [len(one) for one in tiles])
         center, factor = np.concatenate(tiles).T
@@ -212,6 +214,20 @@ class Codes:
         starts = np.searchsorted(self.columns, np.arange(self.n_features))
         steepest: Floats = np.maximum.reduceat(raw, starts)
         return steepest
+
+
+def _wanted(knots: ArrayLike, column: int) -> Floats:
+    """The knots of a column, ascending, each once."""
+    try:
+        numbers = np.asarray(knots, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        numbers = np.array([np.nan])
+    if numbers.ndim != 1 or numbers.size == 0 or not np.all(np.isfinite(numbers)):
+        raise ValueError(
+            f"`knots[{column}]` is {reprlib.repr(knots)}; the knots of a column must be a list of "
+            "one or more finite numbers; leave out what is none"
+        )
+    return np.unique(numbers)
 
 
 def _tiles(wanted: Floats, column: int) -> Floats:

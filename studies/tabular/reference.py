@@ -141,7 +141,8 @@ def _most_optimistic(setup: Setup, score: Floats) -> float:
 def _own(setup: Setup) -> Run:
     """One small network of ours, its setting cross-validated."""
     setting = _cross_validated(setup.data.name, _same_rows(setup), setup.problem.quick)
-    view = ours.SMALL.view(setup.problem, setup.scale_by, setting)
+    rows = setup.scale_by if setting.n_codes is None else setup.train  # knots see no test row
+    view = ours.SMALL.view(setup.problem, rows, setting)
     (network,) = ours.build(view, setup.problem, setting, 1, _init(setting))
     return _ours(setup, view, network, _RATE, str(setting))
 

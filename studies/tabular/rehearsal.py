@@ -32,7 +32,7 @@ class Rehearsal(Cell):
     """One of `REHEARSED` on one split; the value of its score is the loss."""
 
     def key(self) -> str:
-        return key_of(REHEARSED[self.contestant], "stand_ins")
+        return key_of(REHEARSED[self.contestant], "stand_ins", "rehearsal")
 
     def compute(self) -> Score:
         contestant, data = REHEARSED[self.contestant], load(self.dataset)
