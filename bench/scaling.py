@@ -1,7 +1,7 @@
 """Throughput of scoring against the size of the batch and the number of threads, as a plot.
 
 Question: from which batch size on is the engine at full speed, and does it scale with threads?
-Data: standard normal float32 rows, the paper's network 4-20-20-1 with a full sort.
+Data: float32 candidates of the trigger study, the paper's network 4-20-20-1 with a full sort.
 Method: contestants taking turns in one process, best of the rounds; not pinned, as threads are
 compared. Writes results/scaling.png and .pdf.
 Needs: pip install -c constraints.txt 'isotone[bench,studies]'.

@@ -161,9 +161,7 @@ def test_knots_are_a_list_of_columns(knots: Any) -> None:
     "column", [[], 1.0, [np.inf], [0.0, np.nan], ["a"], [10**400], [[0.0, 1.0]], None]
 )
 def test_knots_of_a_column_are_finite_numbers(column: Any) -> None:
-    with pytest.raises(
-        ValueError, match=r"`knots\[1\]` is .* must be a list of one or more"
-    ):
+    with pytest.raises(ValueError, match=r"`knots\[1\]` is .* must be a list of one or more"):
         Codes.at([[0.0, 1.0], column])
 
 

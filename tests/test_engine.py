@@ -128,7 +128,7 @@ def test_a_score_depends_on_its_row_alone(precision: Any) -> None:
     assert same_bits(Engine(frozen, threads=3)(X), Engine(frozen)(X))
 
 
-@pytest.mark.parametrize("width", [7, 8, 13, 20, 21])
+@pytest.mark.parametrize("width", [7, 8, 9, 12, 13, 20, 21, 24, 25])
 def test_full_sorts_of_one_width_give_tiles_the_bits_of_single_rows(width: int) -> None:
     rng = np.random.default_rng(width)
     steps: list[Step] = []
