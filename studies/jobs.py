@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Hashable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -93,6 +94,22 @@ def _start(ticks: SimpleQueue[float]) -> None:
     """In every process: where it says that it is further by so many expected seconds."""
     global _ticks
     _ticks = ticks
+    end_with_parent()
+
+
+def end_with_parent() -> None:
+    """End this process as soon as the one that started it is gone, however that ended.
+
+    A worker whose parent was killed would otherwise do what is queued, and then wait forever.
+    """
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _run(job: Job, tick: float) -> Done:

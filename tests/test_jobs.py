@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,3 +58,38 @@ def test_seconds_are_kept_per_item(tmp_path: Path) -> None:
     save_seconds({job: Done({}, 5.0)}, path)
     assert load_seconds(path) == {"other": 7.0, "two": 2.5}
     assert job.cost(load_seconds(path)) == 5.0
+
+
+PARENT = """
+import os, time
+from dataclasses import dataclass
+from rich.console import Console
+from studies.jobs import Job, run_jobs
+
+@dataclass(frozen=True)
+class Sleep:
+    def run(self):
+        print(os.getpid(), flush=True)
+        time.sleep(600)
+
+if __name__ == "__main__":
+    run_jobs([Job("sleep", (Sleep(),)), Job("again", (Sleep(),))], 1, Console(quiet=True))
+"""
+
+
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "parent.py").write_text(PARENT)
+    parent = subprocess.Popen(
+        [sys.executable, tmp_path / "parent.py"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
+    )
+    assert parent.stdout is not None
+    worker = int(parent.stdout.readline())
+    parent.kill()
+    try:
+        parent.communicate(timeout=60)  # the worker holds the other end of the pipe until it ends
+    except subprocess.TimeoutExpired:
+        os.kill(worker, signal.SIGKILL)
+        raise

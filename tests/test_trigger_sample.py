@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from importlib import metadata
@@ -162,38 +158,6 @@ def test_processes_and_dask_make_the_same_shards(directory: Path, library: Libra
             expected = read(shards(directory) / task.file(name))
             assert_same(made[task][name], expected)
             assert_same(pooled[task][name], expected)
-
-
-PARENT = """
-import os, time
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
-from studies.trigger.sample import end_with_parent
-
-if __name__ == "__main__":
-    pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=end_with_parent)
-    print(pool.submit(os.getpid).result(), flush=True)
-    pool.submit(time.sleep, 600)
-    time.sleep(600)
-"""
-
-
-def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
-    (tmp_path / "parent.py").write_text(PARENT)
-    parent = subprocess.Popen(
-        [sys.executable, tmp_path / "parent.py"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
-    )
-    assert parent.stdout is not None
-    worker = int(parent.stdout.readline())
-    parent.kill()
-    try:
-        parent.communicate(timeout=60)  # the worker holds the other end of the pipe until it ends
-    except subprocess.TimeoutExpired:
-        os.kill(worker, signal.SIGKILL)
-        raise
 
 
 def test_another_plan_has_other_shards() -> None:

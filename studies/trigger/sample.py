@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import os
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +20,7 @@ import pyarrow as pa
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from studies.jobs import end_with_parent
 from studies.trigger.hadrons import Library
 from studies.trigger.parameters import SIZES, Parameters, Plan
 from studies.trigger.storage import load_library, read, write
@@ -107,21 +106,6 @@ def _pooled(n: int, plan: Plan, tasks: list[Task], library: Library | None) -> I
                 yield futures[future], future.result()
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def end_with_parent() -> None:
-    """End this process as soon as the one that started it is gone, however that ended.
-
-    A worker whose parent was killed would otherwise do what is queued, and then wait forever.
-    """
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def on_dask(client: Any) -> Runner:
