@@ -374,6 +374,38 @@ def test_the_documentation_says_what_was_found() -> None:
     assert sorted(re.findall(r"<!-- table (\w+) -->", page)) == sorted(tables.TABLES)
 
 
+def test_tables_are_written_without_a_model_of_ours() -> None:
+    results = tables.load_results()
+    for table in results["clean"].values():
+        del table["isotone, taught"]
+    lines = tables.overview(results).splitlines()[2:]
+    assert all(line.endswith("| – |") for line in lines)
+    assert '"isotone" on' in tables.goal(results)
+
+
+def test_knots_of_the_reference_protocol_are_of_training_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = toy()
+    rows = Table(data.X, data.y)
+    train, test = (Table(rows.X[i], rows.y[i]) for i in (slice(0, 30), slice(30, None)))
+    published = reference.Published(epochs=1)
+    setup = reference.Setup(data, Problem.of(data, 0, True), train, test, rows, published)
+    seen: list[Table] = []
+    view = ours.Isotone.view
+
+    def note(self: Any, problem: Problem, table: Table, setting: ours.Setting) -> View:
+        seen.append(table)
+        return view(self, problem, table, setting)
+
+    monkeypatch.setattr(ours.Isotone, "view", note)
+    for n_codes, wanted in ((None, rows), (2, train)):
+        setting = ours.Setting((8,), 0.5, n_codes=n_codes)
+        monkeypatch.setattr(reference, "_cross_validated", lambda *_, chosen=setting: chosen)
+        reference._own(setup)
+        assert seen[-1] is wanted
+
+
 @needs_data
 @pytest.mark.parametrize("variant", beginnings.VARIANTS[:2])
 def test_beginnings_differ_and_are_kept(variant: str, tmp_path: Path) -> None:
