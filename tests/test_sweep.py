@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -20,6 +21,7 @@ from distributed import Client
 
 from clusters import QUIET, cluster
 from isotone import cli, sweep
+from isotone.cli.cluster import cluster as own_cluster
 from isotone.cli.columns import choose_columns, counts_of, numbers_of
 from isotone.sweep import Grid, Problem
 from isotone.table import open_table
@@ -172,6 +174,16 @@ def test_rows_that_cannot_be_learned_give_one_message_and_no_traceback(
     assert "the runs with hidden 20-20, loss squared-error, λ 1, 2, 4 fail" in error
     assert "Traceback" not in error
     assert error.count("error") == 1 + error.count("squared-error")
+
+
+def _level_of_logs() -> int:
+    return logging.getLogger("distributed.worker").getEffectiveLevel()
+
+
+def test_workers_of_an_own_cluster_log_no_last_heartbeat() -> None:
+    with own_cluster(None, 1) as client:
+        levels = client.run(_level_of_logs)  # type: ignore[no-untyped-call]
+    assert list(levels.values()) == [logging.CRITICAL]
 
 
 def test_a_scheduler_that_is_not_there_is_explained(

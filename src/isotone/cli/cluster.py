@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
     from distributed import Client
 
+# Errors of tasks reach the client. What is left to log is a heartbeat at the moment of the end.
+_LOGGING_OF_WORKERS = "distributed.nanny.pre-spawn-environ.DASK_LOGGING__DISTRIBUTED"
+
 
 @contextmanager
 def cluster(address: str | None, workers: int) -> Iterator[Client]:
@@ -18,6 +21,7 @@ def cluster(address: str | None, workers: int) -> Iterator[Client]:
     if workers < 1:
         raise ValueError(f"`--workers {workers}` must be at least 1")
     try:
+        import dask
         from distributed import Client, LocalCluster
     except ImportError as error:
         raise ImportError("this needs Dask; run: pip install 'isotone[sweep]'") from error
@@ -26,12 +30,13 @@ def cluster(address: str | None, workers: int) -> Iterator[Client]:
             yield client
         return
     logging.getLogger("distributed").setLevel(logging.ERROR)
-    local = LocalCluster(  # type: ignore[no-untyped-call]
-        n_workers=workers,
-        threads_per_worker=1,
-        host="127.0.0.1",
-        dashboard_address="127.0.0.1:0",
-    )
+    with dask.config.set({_LOGGING_OF_WORKERS: "critical"}):
+        local = LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=workers,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+        )
     with local, Client(local) as client:  # type: ignore[no-untyped-call]
         yield client
 
