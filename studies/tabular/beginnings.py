@@ -17,13 +17,12 @@ import torch
 
 from isotone.elementary import Floats, Reals
 from isotone.initialization import Init
-from isotone.network import MonotonicNetwork
 from isotone.training import Recipe
 from studies.tabular import ours
 from studies.tabular.cells import CONTESTANTS, REFERENCE, Cell, key_of
 from studies.tabular.contest import View
 from studies.tabular.protocols import Score
-from studies.tabular.reference import N_SEEDS, OWN, Authors, Setup
+from studies.tabular.reference import N_SEEDS, OWN, Authors, Setup, published_network
 
 DATASET = "auto_mpg"
 N = 10
@@ -93,20 +92,7 @@ def _authors(setup: Setup, view: View) -> tuple[int, Iterator[Reals]]:
 def _ours(setup: Setup, view: View, init: Init) -> tuple[int, Iterator[Reals]]:
     """The same by our network."""
     p = setup.published
-    networks = []
-    with torch.random.fork_rng(devices=[]):
-        for k in range(N):
-            torch.manual_seed(k)
-            networks.append(
-                MonotonicNetwork(
-                    [len(view.kept), *p.shape, 1],
-                    monotonic_cst=view.directions.astype(np.float64),
-                    lipschitz=p.lipschitz,
-                    chain="inf",
-                    group_size=2,
-                    init=init,
-                )
-            )
+    networks = [published_network(setup, view, seed, init) for seed in range(N)]
     recipe = Recipe(epochs=p.epochs, batch_size=p.batch, learning_rate=p.rate, schedule="constant")
     x = view.x(setup.test.X).astype(np.float32)
     rows = ours.rows_of(view, setup.problem, setup.train)

@@ -21,7 +21,7 @@ from studies.tabular.datasets import Dataset, Metric, load
 N_SPLITS = 10
 MOST_ROWS = 4000
 _TEST, VALIDATION = 0.2, 0.25
-_THRESHOLDS = np.linspace(0.2, 0.8, 25)
+THRESHOLDS = np.linspace(0.2, 0.8, 25)
 _PROBES, _GRID, _TOLERANCE = 200, 16, 1e-6
 
 
@@ -67,7 +67,7 @@ def clean(contestant: Contestant, name: str, k: int, quick: bool = False) -> Sco
     choice = contestant.choose(problem, parts.train, parts.validation)
     threshold = 0.5
     if data.metric == "accuracy":
-        threshold = best_threshold(parts.validation.y, choice.score, _THRESHOLDS)
+        threshold = best_threshold(parts.validation.y, choice.score, THRESHOLDS)
     model = contestant.fit(problem, parts.train + parts.validation, choice)
     value = measure(data.metric, parts.test.y, model.score(parts.test.X), threshold)
     setting = f"{choice.setting}, {choice.rounds} rounds"

@@ -149,18 +149,27 @@ def _own(setup: Setup) -> Run:
 
 def _same(setup: Setup) -> Run:
     """Our network with the published settings."""
-    published, view = setup.published, setup.standard()
+    view = setup.standard()
+    network = published_network(setup, view, setup.problem.seed)
+    return _ours(setup, view, network, setup.published.rate, "published")
+
+
+def published_network(
+    setup: Setup, view: View, seed: int, init: Init = "orthogonal"
+) -> MonotonicNetwork:
+    """Ours with the widths, λ and norms of the public code."""
+    published = setup.published
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(setup.problem.seed)
-        network = MonotonicNetwork(
+        torch.manual_seed(seed)
+        return MonotonicNetwork(
             [len(view.kept), *published.shape, 1],
             monotonic_cst=view.directions.astype(np.float64),
             lipschitz=published.lipschitz,
             chain="inf",
             group_size=2,
+            init=init,
             outputs=ours.loss_of(setup.problem).outputs,
         )
-    return _ours(setup, view, network, published.rate, "published")
 
 
 def _ours(setup: Setup, view: View, network: MonotonicNetwork, rate: float, setting: str) -> Run:

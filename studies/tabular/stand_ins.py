@@ -13,9 +13,15 @@ import numpy as np
 
 from studies.tabular.contest import Contestant, Problem, Table
 from studies.tabular.datasets import Dataset
-from studies.tabular.protocols import MOST_ROWS, VALIDATION, Split, best_threshold, measure, split
-
-_THRESHOLDS = np.linspace(0.2, 0.8, 25)  # as the clean protocol
+from studies.tabular.protocols import (
+    MOST_ROWS,
+    THRESHOLDS,
+    VALIDATION,
+    Split,
+    best_threshold,
+    measure,
+    split,
+)
 
 
 def rehearse(
@@ -27,7 +33,7 @@ def rehearse(
     model = contestant.fit(problem, parts.train + parts.validation, choice)
     threshold = 0.5
     if data.metric == "accuracy":
-        threshold = best_threshold(parts.validation.y, choice.score, _THRESHOLDS)
+        threshold = best_threshold(parts.validation.y, choice.score, THRESHOLDS)
     score = model.score(parts.test.X)
     value = measure(data.metric, parts.test.y, score, threshold)
     return problem.loss(parts.test.y, score), value, f"{choice.setting}, {choice.rounds} rounds"
