@@ -304,10 +304,13 @@ double train(const TrainTask<T>& task) {
     Member<T> member(task.shape, task.constants, task.rows, Arena(task.workspace));
     const Visits all = {task.order, 0, task.n_visits};
     const AdamStep* step = task.adam.steps;
+    const double mean_weight = member.total_weight(all) / static_cast<double>(all.n);
     double loss = 0, weight = 0;
     for (std::size_t i = 0; i < all.n; i += task.batch_size) {
         const Visits batch = all.part(i, task.batch_size);
-        const double total = member.total_weight(batch);
+        // The weight that so many rows have on average, not the one they have: dividing by the
+        // latter would make heavy rows count less than their weight.
+        const double total = mean_weight * static_cast<double>(batch.n);
         member.set_parameters(task.parameters);
         loss += member.differentiate(batch, total) * total;
         weight += total;

@@ -234,14 +234,15 @@ def train_with_torch(
     rates: Array,
 ) -> float:
     """One epoch in batches of 64; the mean loss of its rows."""
-    total = 0.0
+    total, mean_weight = 0.0, float(weight[order].mean(dtype=np.float64))
     for rows, rate in zip(np.split(order, range(64, len(order), 64)), rates, strict=True):
         optimizer.param_groups[0]["lr"] = rate
         optimizer.zero_grad()
+        mass = float(weight[rows].sum(dtype=np.float64))
         loss = mean_loss(network, "cross-entropy", x[rows], y[rows], weight[rows])
-        loss.backward()  # type: ignore[no-untyped-call]
+        (loss * (mass / (len(rows) * mean_weight))).backward()  # type: ignore[no-untyped-call]
         optimizer.step()
-        total += float(loss.detach()) * float(weight[rows].sum(dtype=np.float64))
+        total += float(loss.detach()) * mass
     return total / float(weight.sum(dtype=np.float64))
 
 

@@ -92,7 +92,7 @@ def test_batches_of_weight_zero_change_nothing_to_nan(paths: list[Path]) -> None
 
 
 def test_some_weights_must_be_positive_and_none_negative(paths: list[Path]) -> None:
-    with pytest.raises(ValueError, match="the weight 'w' is 0 in all rows"):
+    with pytest.raises(ValueError, match="the weight 'w' sums to 0; it must be positive"):
         train_stream(network(), rows([zero_weights(paths[0], 170)], weight="w"), RECIPE)
     with pytest.raises(ValueError, match="the weight 'a' goes down to -"):
         train_stream(network(), rows(paths, weight="a"), RECIPE)

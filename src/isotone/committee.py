@@ -19,7 +19,7 @@ from torch import Tensor
 from isotone.elementary import Floats
 from isotone.examples import Folds
 from isotone.learners import FusedLearner, StackLearner, why_not_fused
-from isotone.losses import Loss
+from isotone.losses import TINY, Loss, batch_mean
 from isotone.network import MonotonicNetwork
 from isotone.rows import Rows
 from isotone.training import History, Recipe, fit
@@ -97,11 +97,13 @@ class FoldLearner(StackLearner):
         return torch.cat([self.score(piece) for piece in pieces], dim=1)
 
     def losses(self, rows: Rows) -> Tensor:
-        return self._mean(self.loss(self.predict(rows.x), rows.target).double(), rows.weight)
+        assert rows.weight is not None
+        losses = self.loss(self.predict(rows.x), rows.target).double()
+        return (losses * rows.weight.T).sum(dim=1) / rows.mass().clamp(min=TINY)
 
-    def _mean(self, losses: Tensor, weight: Tensor | None) -> Tensor:
-        assert weight is not None
-        return (losses * weight.T).sum(dim=1) / weight.sum(dim=0).clamp(min=1e-30)
+    def _batch_mean(self, batch: Rows) -> Tensor:
+        assert batch.weight is not None
+        return batch_mean(self.loss(self.score(batch.x), batch.target), batch.weight.T)
 
 
 Learner = FoldLearner | FusedFoldLearner
@@ -143,15 +145,16 @@ def learn(
     return history, learner
 
 
-def _share(rows: Rows, n_members: int, folds: Folds | None) -> tuple[FoldRows, FoldRows | None]:
+def _share(rows: Rows, n_members: int, folds: Folds | None) -> tuple[Rows, Rows | None]:
     """The rows that every member learns from, and those that some leave out."""
     assert rows.weight is not None
     each = rows.weight[:, None].expand(-1, n_members)
     if folds is None:
-        return FoldRows(rows.x, rows.target, each), None
+        return FoldRows(rows.x, rows.target, each).repeated(rows.weight), None
     held_out = torch.as_tensor(folds[:, None] == np.arange(n_members) % (folds.max() + 1))
     validation = FoldRows(rows.x, rows.target, each * held_out)[held_out.any(dim=1)]
-    return FoldRows(rows.x, rows.target, each * ~held_out), validation
+    training = FoldRows(rows.x, rows.target, each * ~held_out)
+    return training.repeated(rows.weight), validation
 
 
 def _make_learner(design: Design, members: list[MonotonicNetwork], recipe: Recipe) -> Learner:

@@ -99,7 +99,7 @@ class Ensemble:
         learner = make_learner(backend, self.networks, loss, recipe, orders, threads)
         self.history = fit(
             learner,
-            rows,
+            rows.spread(),
             recipe,
             validation=held_out,
             checkpoint=checkpoint,

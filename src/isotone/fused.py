@@ -139,8 +139,9 @@ class FusedTrainer:
         ----------
         x : (n_rows, n_features), finite
         y : (n_rows,) or (n_rows, n_outputs); class numbers for "cross-entropy"
-        sample_weight : (n_rows,) for all members or (S, n_rows), not negative: a batch minimizes
-            Σ w l / Σ w. Rows of no weight are skipped and cost nothing
+        sample_weight : (n_rows,) for all members or (S, n_rows), not negative: a batch of n rows
+            minimizes Σ w l / (n w̄), w̄ the mean of all visits, so that its gradient is unbiased.
+            Rows of no weight are skipped and cost nothing
         order : rows to visit, (n_visits,) for all members or (S, n_visits); by default all rows as
             they come. Rows may be left out or repeated: that is a bootstrap.
         batch_size : rows per step

@@ -17,13 +17,13 @@ from isotone import _engine
 from isotone.fused import FusedLoss, FusedTrainer
 from isotone.layers import BoundedLayer, GroupSort
 from isotone.losses import (
-    TINY,
     AbsoluteError,
     CrossEntropy,
     Hinge,
     Loss,
     Quantile,
     SquaredError,
+    batch_mean,
     mean,
 )
 from isotone.network import LipschitzNetwork
@@ -122,13 +122,12 @@ class StackLearner:
             batch = rows[order[..., start : start + recipe.batch_size]]
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            losses = self._mean(self.loss(self.score(batch.x), batch.target), batch.weight)
+            losses = self._batch_mean(batch)
             self.optimizer.zero_grad()
             losses.sum().backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
-            mass = batch.mass()
-            total += losses.detach().double() * mass
-            visited = visited + mass
+            total += losses.detach().double() * batch.x.shape[-2]
+            visited = visited + batch.mass()
         return total / visited
 
     @torch.no_grad()
@@ -183,10 +182,9 @@ class StackLearner:
             sizes = torch.linalg.vector_norm(weight, ord=self.duals[k], dim=2, keepdim=True)
         return weight / (sizes / self.bounds[k]).clamp(min=1.0)
 
-    def _mean(self, losses: Tensor, weight: Tensor | None) -> Tensor:
-        if weight is None or weight.ndim == 1:
-            return mean(losses, weight)
-        return (losses * weight).sum(dim=1) / weight.sum(dim=1).clamp(min=TINY)
+    def _batch_mean(self, batch: Rows) -> Tensor:
+        """What every member minimizes, (n_members,)."""
+        return batch_mean(self.loss(self.score(batch.x), batch.target), batch.weight)
 
 
 class FusedLearner:

@@ -14,7 +14,7 @@ Which one to use:
 
 A loss is called with scores (..., n, n_outputs) and targets, and gives a number per row, (..., n);
 leading axes are members of an ensemble. `prepare` makes targets from labels once, before training.
-`mean` weighs the rows.
+`mean` weighs the rows, `batch_mean` those of a batch.
 """
 
 from __future__ import annotations
@@ -56,6 +56,16 @@ def mean(losses: Tensor, weight: Tensor | None = None) -> Tensor:
     if weight is None:
         return losses.mean(dim=-1)
     return (losses * weight).sum(dim=-1) / weight.sum().clamp(min=TINY)
+
+
+def batch_mean(losses: Tensor, weight: Tensor | None = None) -> Tensor:
+    r"""What a batch minimizes: :math:`\frac1n \sum_i w_i \ell_i`, for weights of mean 1.
+
+    The mean is that of all rows, not of the batch, so that batches at random have the gradient of
+    the whole as their mean. Divided by its own weight, a batch would count too little wherever it
+    is heavy.
+    """
+    return losses.mean(dim=-1) if weight is None else (losses * weight).mean(dim=-1)
 
 
 def balanced_weights(y: ArrayLike) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,12 @@ from isotone.network import LipschitzNetwork
 
 Mask = NDArray[np.bool_]
 
+_ROUNDING = 1.0 - 2.0**-20  # weights that are alike but for rounding are alike
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Scaled rows with targets and, if they do not all count alike, weights."""
+    """Scaled rows with targets and, if they do not all count alike, weights of mean 1."""
 
     x: Tensor
     target: Tensor
@@ -38,6 +40,23 @@ class Rows:
         if self.weight is None:
             return torch.tensor(float(self.x.shape[-2]), dtype=torch.float64)
         return self.weight.double().sum(dim=-1)
+
+    def spread(self) -> Rows:
+        """The same weighted set, in which a row of more than the mean weight comes several times.
+
+        A row of weight w comes ⌈w⌉ times with weight w / ⌈w⌉, at most twice as many rows in all.
+        No row then dominates the batches it is in, and rows without weight are left out.
+        """
+        return self if self.weight is None else self.repeated(self.weight)
+
+    def repeated(self, weight: Tensor) -> Rows:
+        """Row i ⌈weight_i⌉ times, its weights divided by that."""
+        times = torch.ceil(weight.double() * _ROUNDING).long()
+        index = torch.repeat_interleave(times)
+        rows = self[index]
+        assert rows.weight is not None
+        share = rows.weight / times[index].reshape(-1, *[1] * (rows.weight.ndim - 1))
+        return replace(rows, weight=share / share.mean(dim=0))
 
     def identity(self) -> bytes:
         """What tells these rows from others: all their numbers."""
@@ -119,10 +138,11 @@ def split(
 def _weights(sample_weight: ArrayLike | None, n_rows: int) -> Tensor | None:
     if sample_weight is None:
         return None
-    weight = np.asarray(sample_weight, dtype=np.float32)
-    if weight.shape != (n_rows,) or not np.all(weight >= 0) or not 0 < weight.sum() < np.inf:
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,) or not np.all(weight >= 0) or not 0 < weight.max() < np.inf:
         raise ValueError(
             f"`sample_weight` has shape {weight.shape}; it must hold one finite weight of at least"
             f" 0 for each of {n_rows} rows, not all of them 0"
         )
-    return torch.as_tensor(weight)
+    share = weight / weight.max()  # whose sum cannot overflow
+    return torch.as_tensor((share / share.mean()).astype(np.float32))

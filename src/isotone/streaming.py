@@ -21,7 +21,7 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from isotone.elementary import Floats
-from isotone.losses import TINY, DynamicHinge, KantorovichRubinstein, Loss
+from isotone.losses import DynamicHinge, KantorovichRubinstein, Loss
 from isotone.network import LipschitzNetwork
 from isotone.rows import Rows, order_of_rows
 from isotone.scaling import Scaling
@@ -78,6 +78,19 @@ class ParquetRows:
     def __len__(self) -> int:
         return sum(length for _, _, length in self.groups)
 
+    @cached_property
+    def mean_weight(self) -> float:
+        """Mean weight of all rows: what a row of a batch counts on average."""
+        if self.weight is None:
+            return 1.0
+        total = sum(float(self._read_weights(*group[:2]).double().sum()) for group in self.groups)
+        if not 0 < total < np.inf:
+            raise ValueError(
+                f"the weight {self.weight!r} sums to {total:g}; it must be positive in some rows "
+                "and finite in all: correct it, or leave the weight out"
+            )
+        return total / len(self)
+
     def identity(self) -> bytes:
         """What tells these rows from others, without reading them."""
         sizes = [Path(path).stat().st_size for path in self.paths]
@@ -117,25 +130,23 @@ class ParquetRows:
         return _join([self._read_group(path, i) for path, i, _ in groups])
 
     def _read_group(self, path: str, group: int) -> Rows:
-        names = [*self.features, self.target, *([self.weight] if self.weight else [])]
-        table = pyarrow.parquet.ParquetFile(path).read_row_group(group, columns=names)
-        batch = table.combine_chunks().to_batches()[0]
-        values = numbers(batch, names)
-        n = len(self.features)
-        x = self.scaling.transform(values[:, :n])
-        rows = Rows.of(x, values[:, n], self.loss, dtype=self.dtype)
-        return (
-            rows if self.weight is None else replace(rows, weight=self._weights(values[:, n + 1]))
-        )
+        values = _read_columns(path, group, [*self.features, self.target])
+        x = self.scaling.transform(values[:, :-1])
+        rows = Rows.of(x, values[:, -1], self.loss, dtype=self.dtype)
+        if self.weight is None:
+            return rows
+        return replace(rows, weight=(self._read_weights(path, group) / self.mean_weight).float())
 
-    def _weights(self, values: Floats) -> Tensor:
+    def _read_weights(self, path: str, group: int) -> Tensor:
         """Weights of a row group; they may all be 0, unlike those of a whole table."""
+        assert self.weight is not None
+        values = _read_columns(path, group, [self.weight])[:, 0]
         if not np.all(values >= 0):
             raise ValueError(
                 f"the weight {self.weight!r} goes down to {values.min():g}; weights must be 0 or "
                 "more: correct or drop such rows"
             )
-        return torch.as_tensor(values, dtype=torch.float32)
+        return torch.as_tensor(values)
 
 
 class StreamLearner(NetworkLearner):
@@ -150,30 +161,26 @@ class StreamLearner(NetworkLearner):
         self.network.train()
         mine = range(self.rank, rows.shards, self.world)
         parts = [rows.batches(shard, epoch, recipe) for shard in mine]
-        sums = torch.zeros(2, dtype=torch.float64)
+        total = torch.zeros((), dtype=torch.float64)
         for rate in recipe.rates(epoch, rows.n_steps(epoch, recipe)):
             batch = _join([next(part, None) for part in parts], rows)
-            sums += self._step(batch, rate)
-        if not float(sums[1]) > 0:
-            raise ValueError(f"the weight {rows.weight!r} is 0 in all rows; some must count")
-        return (sums[0] / sums[1])[None]
+            total += self._step(batch, rate)
+        return total[None] / len(rows)
 
     def _step(self, batch: Rows, rate: float) -> Tensor:
-        """One update; sum of the weighted losses and of the weights over all processes."""
+        """One update; sum of the weighted losses over all processes."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         losses = self.loss(self.parallel(batch.x), batch.target)
-        weight = torch.ones_like(losses) if batch.weight is None else batch.weight
-        local = (losses * weight).sum()
-        sums = torch.stack([local.detach().double(), weight.sum().double()])
+        local = (losses if batch.weight is None else losses * batch.weight).sum()
+        sums = torch.tensor([float(local.detach()), len(batch)], dtype=torch.float64)
         if self.world > 1:
             dist.all_reduce(sums)
         self.optimizer.zero_grad()
         # DistributedDataParallel takes the mean over processes: the factor makes it the sum
-        factor = self.world / max(float(sums[1]), TINY)
-        (local * factor).backward()  # type: ignore[no-untyped-call]
+        (local * (self.world / float(sums[1]))).backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
-        return sums
+        return sums[0]
 
 
 def train_stream(
@@ -219,6 +226,11 @@ def train_stream(
 def _place() -> tuple[int, int]:
     """Rank of this process, and number of processes."""
     return (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+
+
+def _read_columns(path: str, group: int, names: list[str]) -> Floats:
+    table = pyarrow.parquet.ParquetFile(path).read_row_group(group, columns=names)
+    return numbers(table.combine_chunks().to_batches()[0], names)
 
 
 def _join(parts: Sequence[Rows | None], empty: ParquetRows | None = None) -> Rows:

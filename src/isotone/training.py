@@ -24,7 +24,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
 from isotone.checkpoint import load_checkpoint, save_checkpoint
-from isotone.losses import Loss, mean
+from isotone.losses import Loss, batch_mean, mean
 from isotone.network import LipschitzNetwork
 from isotone.rows import Rows, check_rows, order_of_rows
 
@@ -153,12 +153,12 @@ class NetworkLearner:
         for batch, rate in batches(rows, epoch, recipe):
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            loss = mean(self.loss(self.network(batch.x), batch.target), batch.weight)
+            loss = batch_mean(self.loss(self.network(batch.x), batch.target), batch.weight)
             self.optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             self.optimizer.step()
-            total += loss.detach().double() * batch.mass() / rows.mass()
-        return total[None]
+            total += loss.detach().double() * len(batch)
+        return total[None] / rows.mass()
 
     @torch.no_grad()
     def losses(self, rows: Rows) -> Tensor:
@@ -301,7 +301,7 @@ def train(
     check_rows(network, loss, rows, held_out)
     return fit(
         NetworkLearner(network, loss, recipe),
-        rows,
+        rows.spread(),
         recipe,
         validation=held_out,
         checkpoint=checkpoint,
