@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -97,3 +98,47 @@ def test_values_have_the_weighted_mean_of_the_targets() -> None:
     prediction = model.fit(X, y, sample_weight=weight).predict(X)
     found, expected = (np.average(values, weights=weight) for values in (prediction, y))
     assert found == pytest.approx(expected, abs=0.02 * y.std())
+
+
+def binned(n_rows: int = 6000) -> tuple[Any, Any, Any]:
+    """Two columns of five levels each, labels, and the true probability."""
+    rng = np.random.default_rng(3)
+    X = rng.integers(0, 5, size=(n_rows, 2)).astype(float)
+    truth = 1 / (1 + np.exp(2 - X[:, 0] + 0.5 * np.cos(2 * X[:, 1])))
+    return X, (rng.random(n_rows) < truth).astype(int), truth
+
+
+QUICK: dict[str, Any] = {"max_iter": 60, "random_state": 0}
+
+
+def worst_cell(model: Any, X: Any, y: Any, weight: Any) -> float:
+    """Largest difference of predicted and observed rate over the cells, in standard errors."""
+    cells = pd.DataFrame(X, columns=["a", "b"]).assign(p=model.predict_proba(X)[:, 1], y=y)
+    cells = cells.assign(w=weight, wy=weight * y, w2=weight**2)
+    total = cells.groupby(["a", "b"]).agg({"p": "first", "w": "sum", "wy": "sum", "w2": "sum"})
+    spread = np.sqrt(total.p * (1 - total.p) * total.w2) / total.w
+    return float((abs(total.p - total.wy / total.w) / spread).max())
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_a_binned_table_is_learned_cell_by_cell(early_stopping: bool) -> None:
+    X, y, _ = binned()
+    model = MonotonicClassifier([1, 0], early_stopping=early_stopping, **QUICK).fit(X, y)
+    assert worst_cell(model, X, y, np.ones(len(y))) < 3.5
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0])
+def test_a_binned_table_with_weights_is_learned_cell_by_cell(scale: float) -> None:
+    X, y, _ = binned()
+    weight = scale * 1000.0 ** np.random.default_rng(4).random(len(y))
+    model = MonotonicClassifier([1, 0], **QUICK).fit(X, y, sample_weight=weight)
+    assert worst_cell(model, X, y, weight) < 3.5
+
+
+def test_counts_are_repetitions_of_a_binned_table() -> None:
+    X, y, _ = binned(1000)
+    rows, counts = np.unique(np.column_stack([X, y]), axis=0, return_counts=True)
+    model = MonotonicClassifier([1, 0], max_iter=20, random_state=0)
+    each = model.fit(X, y).predict_proba(X)
+    together = model.fit(rows[:, :2], rows[:, 2], sample_weight=counts).predict_proba(X)
+    np.testing.assert_array_equal(each, together)

@@ -1,8 +1,12 @@
-"""Examples: the distinct rows of a table with their targets and total weights.
+"""Examples: the weighted set of rows that is learned from.
 
 A row that occurs twice is a row of weight two, and a row of weight zero is no row. What is learned
 from examples therefore depends on nothing but the weighted set of rows: not on their order, and
 not on whether a weight or a repetition says how much a row counts.
+
+Equal rows are one example where x decides the target: a copy would give the answer away. Where it
+does not, as in every binned table, they are one for each observation. If all those of (x, 0) were
+left out together, only the 1s would be left at x, and validation would favor what ignores them.
 """
 
 from __future__ import annotations
@@ -15,13 +19,15 @@ from numpy.typing import NDArray
 from isotone.elementary import Floats
 
 _LEAST = 2.0**-64  # of the largest weight: less would vanish in float32
+_MOST = 2**13  # observations that are told apart; if there are more, one stands for several
+_ASSUMED = 16
 
 Folds = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Distinct rows, sorted.
+    """Rows in the order of their numbers.
 
     Parameters
     ----------
@@ -39,20 +45,25 @@ class Examples:
 
     @classmethod
     def of(cls, X: Floats, y: Floats, weight: Floats) -> Examples:
-        """Merge equal rows, leave out those that do not count.
+        """Merge equal rows, leave out those that do not count, and tell observations apart.
 
-        >>> Examples.of(np.array([[2.0], [1.0], [2.0]]), np.ones((3, 1)), np.ones(3)).X
-        array([[1.],
-               [2.]])
+        >>> X, y = np.array([[2.0], [1.0], [2.0], [1.0], [1.0]]), np.array([[5, 0, 5, 1, 1]]).T
+        >>> np.hstack([getattr(Examples.of(X, y, np.ones(5)), part) for part in ("X", "y")])
+        array([[1., 0.],
+               [1., 1.],
+               [1., 1.],
+               [2., 5.]])
         """
         # small weights first: sums then do not depend on the order of the rows, to the last bit
         order = np.argsort(weight)[np.count_nonzero(weight <= 0) :]
         joined = np.column_stack([X[order], y[order]]) + 0.0  # -0.0 becomes 0.0
         rows, member = np.unique(joined, axis=0, return_inverse=True)
-        total = np.bincount(member.ravel(), weights=weight[order], minlength=len(rows))
-        total = np.maximum(total / total.max(), _LEAST)
-        n_features = X.shape[1]
-        return cls(rows[:, :n_features], rows[:, n_features:], total / total.mean())
+        total = np.zeros(len(rows))
+        np.add.at(total, member.ravel(), weight[order])
+        X, y = np.split(rows, [X.shape[1]], axis=1)
+        count = _observations(X, total)
+        each = np.repeat(np.maximum(total / total.max(), _LEAST) / count, count)
+        return cls(X.repeat(count, axis=0), y.repeat(count, axis=0), each / each.mean())
 
     def folds(self, n_folds: int, seed: int) -> Folds:
         """A fold for every row, at random, with about the same targets in each."""
@@ -79,3 +90,19 @@ class Examples:
         """Numbers of the rows in the order of their first target, at random among equals."""
         shuffled = rng.permutation(len(self))
         return shuffled[np.argsort(self.y[shuffled, 0], kind="stable")]
+
+
+def _observations(X: Floats, total: Floats) -> Folds:
+    """How many observations distinct sorted rows stand for: 1 where an x has one target only.
+
+    Elsewhere, and everywhere if that is most of the table, a weight is a count. Weights that are
+    below 1 on average count nothing; `_ASSUMED` are then taken for the mean.
+    """
+    place = np.cumsum(np.append(True, np.any(X[1:] != X[:-1], axis=1))) - 1
+    uncertain = np.bincount(place)[place] > 1
+    weight, one = total / total.max(), 1.0 / total.max()
+    if weight[uncertain].sum() > 0.5 * weight.sum():
+        uncertain[:] = True
+    unit = one if one <= weight.mean() else weight.mean() / _ASSUMED
+    unit = max(unit, weight[uncertain].sum() / max(_MOST, 2 * len(weight)))
+    return np.where(uncertain, np.maximum(np.rint(weight / unit), 1.0), 1.0).astype(np.intp)
