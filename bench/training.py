@@ -26,9 +26,9 @@ from authors import authors_network
 from isotone import _engine
 from isotone.fused import FusedTrainer
 from isotone.learners import StackLearner
+from isotone.loop import Recipe
 from isotone.losses import CrossEntropy
 from isotone.rows import Rows
-from isotone.training import Recipe
 from race import Task, pin, seconds
 
 WIDTHS = (4, 20, 20, 1)

@@ -27,8 +27,8 @@ NUMPY_HALF = [
 ]
 TORCH_HALF = [
     *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
-    *("freezing", "losses", "rows", "checkpoint", "training", "learners", "ensemble"),
-    *("streaming", "sweep", "couplings", "potentials", "critics", "transport"),
+    *("freezing", "losses", "rows", "checkpoint", "loop", "learners", "training"),
+    *("ensemble", "streaming", "sweep", "couplings", "potentials", "critics", "transport"),
     *("shapes", "polish", "shapefits"),
     *("examples", "columns", "targets", "settings", "committee", "fitting"),
     *("certified", "estimators"),

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 import torch
 
-from isotone import MonotonicNetwork, Scaling, training
+from isotone import MonotonicNetwork, Scaling, loop, training
 from isotone.losses import CrossEntropy, DynamicHinge
 from isotone.rows import Rows
 from isotone.streaming import ParquetRows, train_stream
@@ -175,10 +175,10 @@ def test_text_and_missing_numbers_are_named(tmp_path: Path) -> None:
 
 
 def test_a_run_of_other_files_is_not_continued(paths: list[Path], tmp_path: Path) -> None:
-    key = training._fingerprint(
+    key = loop._fingerprint(
         rows(paths), None, RECIPE, training.NetworkLearner(network(), CrossEntropy(), RECIPE), ""
     )
-    other = training._fingerprint(
+    other = loop._fingerprint(
         rows(paths[:1]),
         None,
         RECIPE,

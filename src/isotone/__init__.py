@@ -25,9 +25,10 @@ if TYPE_CHECKING:
         LipschitzLinear,
         Residual,
     )
+    from isotone.loop import Recipe
     from isotone.network import LipschitzNetwork, MonotonicNetwork
     from isotone.scaling import Log, Scaling
-    from isotone.training import Recipe, train
+    from isotone.training import train
     from isotone.transport import wasserstein
 
 __version__ = "0.1.0"
@@ -51,7 +52,7 @@ _HOME = {
     "LipschitzNetwork": "network",
     "MonotonicNetwork": "network",
     "freeze": "freezing",
-    "Recipe": "training",
+    "Recipe": "loop",
     "train": "training",
     "Ensemble": "ensemble",
     "MonotonicClassifier": "estimators",

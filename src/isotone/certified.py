@@ -21,11 +21,11 @@ from isotone.elementary import Floats
 from isotone.examples import Examples
 from isotone.fitting import Task, fit_network
 from isotone.frozen import FrozenNetwork
+from isotone.loop import History
 from isotone.losses import Loss
 from isotone.missing import Missing, refuse_gaps
 from isotone.robustness import Radius
 from isotone.settings import check_settings
-from isotone.training import History
 
 
 class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]

@@ -19,10 +19,10 @@ from torch import Tensor
 from isotone.elementary import Floats
 from isotone.examples import Folds
 from isotone.learners import FusedLearner, StackLearner, why_not_fused
+from isotone.loop import History, Recipe, fit
 from isotone.losses import TINY, Loss, batch_mean
 from isotone.network import MonotonicNetwork
 from isotone.rows import Rows
-from isotone.training import History, Recipe, fit
 
 N_AVERAGED = 2  # members per fold and candidate of a scan
 CHECKPOINT_SECONDS = 5.0  # between two of them

@@ -23,10 +23,10 @@ from torch import Tensor
 from isotone.clouds import FARTHEST, Cloud
 from isotone.elementary import Floats
 from isotone.learners import StackLearner
+from isotone.loop import Recipe, Tensors
 from isotone.losses import KantorovichRubinstein
 from isotone.network import LipschitzNetwork, MetricOrder
 from isotone.scaling import Scaling
-from isotone.training import Recipe, Tensors
 
 WIDTHS = (64, 64)
 GROUP_SIZE = 16

@@ -5,9 +5,8 @@ all: seeds, bootstraps, or a scan of λ. Afterwards the networks are ordinary on
 one, or freeze their average, which is monotone too.
 
 >>> import numpy as np, torch
->>> from isotone import MonotonicNetwork
+>>> from isotone import MonotonicNetwork, Recipe
 >>> from isotone.losses import SquaredError
->>> from isotone.training import Recipe
 >>> def member(seed):
 ...     torch.manual_seed(seed)
 ...     return MonotonicNetwork([1, 8, 1], monotonic_cst=[1])
@@ -31,10 +30,10 @@ from torch import nn
 
 from isotone.layers import GroupSort, LipschitzLinear
 from isotone.learners import Backend, Orders, bounded_layers, make_learner, sort_size
+from isotone.loop import History, Recipe, fit
 from isotone.losses import Loss
 from isotone.network import LipschitzNetwork
 from isotone.rows import Rows, check_rows
-from isotone.training import History, Recipe, fit
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ from isotone.elementary import Floats
 from isotone.examples import Examples
 from isotone.freezing import freeze
 from isotone.frozen import FrozenNetwork
+from isotone.loop import History, Recipe
 from isotone.losses import Loss, Quantile
 from isotone.rows import Rows
 from isotone.scaling import Scaling
 from isotone.targets import Targets, recertify, sort_outputs
-from isotone.training import History, Recipe
 
 LADDER = [2.0**k for k in range(-4, 5)]  # the λ that "auto" tries, in scaled units
 _N_FOLDS = 3

@@ -16,6 +16,7 @@ from torch import Tensor
 from isotone import _engine
 from isotone.fused import FusedLoss, FusedTrainer
 from isotone.layers import BoundedLayer, GroupSort
+from isotone.loop import Recipe, Tensors
 from isotone.losses import (
     AbsoluteError,
     CrossEntropy,
@@ -29,7 +30,6 @@ from isotone.losses import (
 from isotone.network import LipschitzNetwork
 from isotone.rows import Rows, order_of_rows
 from isotone.sorting import group_sort
-from isotone.training import Recipe, Tensors, load_optimizer_state, optimizer_state
 
 Backend = Literal["auto", "fused", "torch"]
 Orders = Literal["shared", "own", "bootstrap"]
@@ -185,6 +185,25 @@ class StackLearner:
     def _batch_mean(self, batch: Rows) -> Tensor:
         """What every member minimizes, (n_members,)."""
         return batch_mean(self.loss(self.score(batch.x), batch.target), batch.weight)
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> Tensors:
+    """What an optimizer remembers, as named tensors; copies."""
+    return {
+        f"optimizer.{i}.{key}": value.clone()
+        for i, entries in optimizer.state_dict()["state"].items()
+        for key, value in entries.items()
+    }
+
+
+def load_optimizer_state(optimizer: torch.optim.Optimizer, state: Tensors) -> Tensors:
+    """Put back what `optimizer_state` gave; returns the other tensors."""
+    entries: dict[int, Tensors] = {}
+    for name in [name for name in state if name.startswith("optimizer.")]:
+        _, index, key = name.split(".")
+        entries.setdefault(int(index), {})[key] = state[name].clone()
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": entries})
+    return {name: value for name, value in state.items() if not name.startswith("optimizer.")}
 
 
 class FusedLearner:

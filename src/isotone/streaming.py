@@ -21,12 +21,13 @@ from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from isotone.elementary import Floats
+from isotone.loop import History, Recipe, fit
 from isotone.losses import DynamicHinge, KantorovichRubinstein, Loss
 from isotone.network import LipschitzNetwork
 from isotone.rows import Rows, order_of_rows
 from isotone.scaling import Scaling
 from isotone.table import numbers
-from isotone.training import History, NetworkLearner, Recipe, dtype_of, fit
+from isotone.training import NetworkLearner, dtype_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,10 +23,10 @@ import torch
 from isotone.atomic import remove_leftovers, replacing
 from isotone.elementary import Floats
 from isotone.ensemble import Ensemble
+from isotone.loop import Recipe
 from isotone.losses import check_targets, parse_loss
 from isotone.network import MonotonicNetwork
 from isotone.rows import Rows
-from isotone.training import Recipe
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -17,7 +17,7 @@ import torch
 
 from isotone.elementary import Floats, Reals
 from isotone.initialization import Init
-from isotone.training import Recipe
+from isotone.loop import Recipe
 from studies.tabular import ours
 from studies.tabular.cells import CONTESTANTS, REFERENCE, Cell, key_of
 from studies.tabular.contest import View

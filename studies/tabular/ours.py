@@ -24,10 +24,10 @@ from isotone.codes import Codes
 from isotone.elementary import Floats, Reals
 from isotone.initialization import Init
 from isotone.learners import FusedLearner, make_learner
+from isotone.loop import Recipe
 from isotone.losses import CrossEntropy, Loss, SquaredError
 from isotone.network import MonotonicNetwork
 from isotone.rows import Rows
-from isotone.training import Recipe
 from studies.tabular.contest import (
     BUDGET,
     Choice,

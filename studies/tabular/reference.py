@@ -25,9 +25,9 @@ from torch import Tensor, nn
 
 from isotone.elementary import Floats
 from isotone.initialization import Init
+from isotone.loop import Recipe
 from isotone.network import MonotonicNetwork
 from isotone.scaling import Scaling
-from isotone.training import Recipe
 from studies.tabular import ours, peers
 from studies.tabular.contest import Problem, Table, View, sigmoid
 from studies.tabular.datasets import Dataset

@@ -19,8 +19,8 @@ import torch
 
 from isotone.codes import Codes
 from isotone.elementary import Floats
+from isotone.loop import Recipe
 from isotone.rows import Rows
-from isotone.training import Recipe
 from studies.tabular.contest import Choice, Model, Problem, Table, View
 from studies.tabular.ours import Both, Coded, Scout, Setting
 from studies.tabular.trees import HistGradientBoosting

@@ -58,9 +58,9 @@ def sweep(
 
     A sweep that was interrupted goes on where it stopped: run the same command again.
     """
+    from isotone.loop import Recipe
     from isotone.sweep import Grid
     from isotone.sweep import sweep as run
-    from isotone.training import Recipe
 
     source = open_table(table)
     columns = choose_columns(source, target, features, increasing, decreasing, log)

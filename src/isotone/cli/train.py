@@ -34,7 +34,7 @@ from isotone.table import open_table
 
 if TYPE_CHECKING:
     from isotone.certified import CertifiedEstimator
-    from isotone.training import History
+    from isotone.loop import History
 
 
 def train(
