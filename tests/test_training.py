@@ -19,7 +19,8 @@ import pytest
 import torch
 
 from isotone import LipschitzNetwork, MonotonicNetwork, certify, freeze, training
-from isotone.losses import CrossEntropy, Quantile, SquaredError
+from isotone.learners import Backend, FusedLearner
+from isotone.losses import CrossEntropy, DynamicHinge, Quantile, SquaredError
 from isotone.rows import Rows, order_of_rows, split
 from isotone.training import Recipe, train
 
@@ -47,6 +48,74 @@ def test_training_learns_and_is_deterministic_for_a_seed() -> None:
     assert history.training[-1] < history.training[0]
     assert same(first, second)
     assert not same(first, other)
+
+
+LEARNERS: dict[Backend, Any] = {"fused": FusedLearner, "torch": training.NetworkLearner}
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 0.02), (torch.float64, 1e-9)])
+def test_both_backends_learn_alike(dtype: torch.dtype, tolerance: float) -> None:
+    fused, batched = (
+        train(network().to(dtype), X, Y, CrossEntropy(), RECIPE, backend=backend).training
+        for backend in LEARNERS
+    )
+    np.testing.assert_allclose(fused, batched, rtol=tolerance)
+
+
+class Squashed(MonotonicNetwork):
+    """A network that computes something else than its layers."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x).tanh()
+
+
+def constant_first_layer() -> MonotonicNetwork:
+    model = network()
+    model.layers[0].weight.requires_grad_(False)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("make", "loss", "reason"),
+    [
+        (lambda: Squashed([3, 8, 1], monotonic_cst=[1, 0, 0]), CrossEntropy(), "Squashed may"),
+        (constant_first_layer, CrossEntropy(), "some weights are constant"),
+        (lambda: network().to(torch.bfloat16), CrossEntropy(), "neither all float32"),
+        (lambda: network(apply="project"), CrossEntropy(), "has another norm"),
+        (network, DynamicHinge(), "it has no DynamicHinge"),
+    ],
+)
+def test_what_is_not_fused_is_said_and_trained_by_torch(make: Any, loss: Any, reason: str) -> None:
+    model = make()
+    with pytest.raises(ValueError, match=f"cannot train this: .*{reason}.*use backend='torch'"):
+        train(model, X, Y, loss, RECIPE, backend="fused")
+    assert isinstance(training._make_learner(model, loss, RECIPE, "auto"), training.NetworkLearner)
+
+
+def test_an_interrupted_training_keeps_what_was_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, learn = network(), FusedLearner.learn
+
+    def interrupted(self: Any, rows: Rows, now: int, recipe: Recipe) -> Any:
+        if now == 2:
+            raise KeyboardInterrupt
+        return learn(self, rows, now, recipe)
+
+    monkeypatch.setattr(FusedLearner, "learn", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train(model, X, Y, CrossEntropy(), RECIPE)
+    assert not same(model, network())
+
+
+@pytest.mark.parametrize(("batch_size", "expected"), [(8, 1), (10**9, 2)])
+def test_small_batches_are_learned_in_one_thread(batch_size: int, expected: int) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with training.few_threads(network(), batch_size):
+            assert torch.get_num_threads() == expected
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_a_weight_of_zero_is_no_row() -> None:
@@ -82,8 +151,8 @@ def test_the_best_weights_on_validation_rows_are_restored() -> None:
     )
     rows = Rows.of(X[40:], noise[40:], SquaredError())
     best = training.NetworkLearner(model, SquaredError(), recipe).losses(rows)
-    assert history.validation[history.best_epoch[0]][0] == float(best)
-    assert float(best) == min(v[0] for v in history.validation)
+    assert history.validation[history.best_epoch[0]][0] == pytest.approx(float(best), rel=1e-6)
+    assert history.validation[history.best_epoch[0]] == min(history.validation)
 
 
 def test_patience_ends_training_early() -> None:
@@ -99,15 +168,16 @@ class Killed(BaseException):
     """Stands in for a kill in the middle of an epoch."""
 
 
+@pytest.mark.parametrize("backend", LEARNERS)
 @pytest.mark.parametrize("epoch", range(6))
 def test_a_run_killed_in_any_epoch_continues_to_the_same_bits(
-    epoch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    epoch: int, backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    held_out = (X[300:], Y[300:])
-    options: dict[str, Any] = {"validation": held_out, "checkpoint": tmp_path / "run"}
+    options: dict[str, Any] = {"validation": (X[300:], Y[300:]), "backend": backend}
     undisturbed = network()
-    expected = train(undisturbed, X[:300], Y[:300], CrossEntropy(), RECIPE, validation=held_out)
-    learn = training.NetworkLearner.learn
+    expected = train(undisturbed, X[:300], Y[:300], CrossEntropy(), RECIPE, **options)
+    options["checkpoint"] = tmp_path / "run"
+    learn = LEARNERS[backend].learn
 
     def killed(self: Any, rows: Rows, now: int, recipe: Recipe) -> Any:
         if now == epoch:
@@ -116,7 +186,7 @@ def test_a_run_killed_in_any_epoch_continues_to_the_same_bits(
 
     monkeypatch.setattr(training, "fit", partial(training.fit, checkpoint_seconds=0.0))
     with monkeypatch.context() as patch:
-        patch.setattr(training.NetworkLearner, "learn", killed)
+        patch.setattr(LEARNERS[backend], "learn", killed)
         with pytest.raises(Killed):
             train(network(), X[:300], Y[:300], CrossEntropy(), RECIPE, **options)
     resumed = network()

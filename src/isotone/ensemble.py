@@ -26,10 +26,15 @@ from typing import get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from torch import nn
 
-from isotone.layers import GroupSort, LipschitzLinear
-from isotone.learners import Backend, Orders, bounded_layers, make_learner, sort_size
+from isotone.learners import (
+    Backend,
+    Orders,
+    bounded_layers,
+    make_learner,
+    sort_size,
+    why_not_stackable,
+)
 from isotone.loop import History, Recipe, fit
 from isotone.losses import Loss
 from isotone.network import LipschitzNetwork
@@ -134,7 +139,7 @@ def _check_alike(networks: list[LipschitzNetwork]) -> None:
     if not networks:
         raise ValueError("an ensemble needs at least one network")
     for i, network in enumerate(networks):
-        reason = _why_not_stackable(network)
+        reason = why_not_stackable(network)
         if reason is None and _architecture(network) != _architecture(networks[0]):
             reason = "differs from the first in its layers, directions, outputs, chain or metric"
         if reason is not None:
@@ -142,24 +147,6 @@ def _check_alike(networks: list[LipschitzNetwork]) -> None:
                 f"network {i} {reason}; an ensemble holds dense networks of one architecture, "
                 "with norm='columns' and apply='direct': train others one by one"
             )
-
-
-def _why_not_stackable(network: LipschitzNetwork) -> str | None:
-    layers = list(network.layers)
-    kinds: list[type[nn.Module]] = [LipschitzLinear, GroupSort]
-    if (
-        any(type(layer) is not kinds[i % 2] for i, layer in enumerate(layers))
-        or not len(layers) % 2
-    ):
-        return "has other layers than LipschitzLinear and GroupSort in turns"
-    if len({sort.group_size for sort in layers[1::2]}) > 1:
-        return "sorts in groups of different sizes"
-    if any(layer.bias is None for layer in bounded_layers(network)):
-        return "has a layer without bias"
-    constraints = [layer.constraint for layer in bounded_layers(network)]
-    if any((c.norm, c.apply) != ("columns", "direct") for c in constraints):
-        return "has another norm"
-    return None
 
 
 def _architecture(network: LipschitzNetwork) -> tuple[object, ...]:

@@ -47,10 +47,9 @@ class Examples:
     def of(cls, X: Floats, y: Floats, weight: Floats) -> Examples:
         """Merge equal rows, leave out those that do not count, and tell observations apart.
 
-        >>> X, y = np.array([[2.0], [1.0], [2.0], [1.0], [1.0]]), np.array([[5, 0, 5, 1, 1]]).T
+        >>> X, y = np.array([[2.0], [2.0], [2.0], [1.0], [1.0]]), np.array([[5, 5, 5, 0, 1]]).T
         >>> np.hstack([getattr(Examples.of(X, y, np.ones(5)), part) for part in ("X", "y")])
         array([[1., 0.],
-               [1., 1.],
                [1., 1.],
                [2., 5.]])
         """

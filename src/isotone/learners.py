@@ -7,15 +7,15 @@ Both train the same functions by the same steps; `FusedLearner` is many times fa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from isotone import _engine
-from isotone.fused import FusedLoss, FusedTrainer
-from isotone.layers import BoundedLayer, GroupSort
+from isotone.fused import FusedLoss, FusedTrainer, Precision
+from isotone.layers import BoundedLayer, GroupSort, LipschitzLinear
 from isotone.loop import Recipe, Tensors
 from isotone.losses import (
     AbsoluteError,
@@ -45,15 +45,19 @@ def make_learner(
     orders: Orders,
     threads: int,
 ) -> StackLearner | FusedLearner:
-    """The learner of a backend; "auto" is the fused one where it can be had."""
-    if backend not in ("auto", "fused", "torch"):
+    """The learner of a backend; "auto" is the fused one where it is available."""
+    if is_fused(backend, why_not_fused(networks[0], loss)):
+        return FusedLearner(networks, loss, recipe, orders, threads)
+    return StackLearner(networks, loss, recipe, orders)
+
+
+def is_fused(backend: Backend, reason: str | None) -> bool:
+    """Whether a backend is the fused one, given the reason, if any, why that cannot be."""
+    if backend not in get_args(Backend):
         raise ValueError(f"`backend={backend!r}` is unknown; choose 'auto', 'fused' or 'torch'")
-    reason = why_not_fused(networks[0], loss)
     if backend == "fused" and reason is not None:
         raise ValueError(f"the fused backend cannot train this: {reason}; use backend='torch'")
-    if backend == "torch" or reason is not None:
-        return StackLearner(networks, loss, recipe, orders)
-    return FusedLearner(networks, loss, recipe, orders, threads)
+    return backend != "torch" and reason is None
 
 
 def why_not_fused(network: LipschitzNetwork, loss: Loss) -> str | None:
@@ -63,6 +67,25 @@ def why_not_fused(network: LipschitzNetwork, loss: Loss) -> str | None:
     if type(loss) not in _FUSED:
         return f"it has no {type(loss).__name__}"
     return _why_too_large([layer.weight for layer in bounded_layers(network)], sort_size(network))
+
+
+def why_not_stackable(network: LipschitzNetwork) -> str | None:
+    """What keeps a network from being a member of a stack, or None."""
+    layers = list(network.layers)
+    kinds: list[type[nn.Module]] = [LipschitzLinear, GroupSort]
+    if (
+        any(type(layer) is not kinds[i % 2] for i, layer in enumerate(layers))
+        or not len(layers) % 2
+    ):
+        return "has other layers than LipschitzLinear and GroupSort in turns"
+    if len({sort.group_size for sort in layers[1::2]}) > 1:
+        return "sorts in groups of different sizes"
+    if any(layer.bias is None for layer in bounded_layers(network)):
+        return "has a layer without bias"
+    constraints = [layer.constraint for layer in bounded_layers(network)]
+    if any((c.norm, c.apply) != ("columns", "direct") for c in constraints):
+        return "has another norm"
+    return None
 
 
 def _why_too_large(weights: Sequence[Tensor], group_size: int | None) -> str | None:
@@ -216,6 +239,7 @@ class FusedLearner:
         recipe: Recipe,
         orders: Orders = "shared",
         threads: int = 1,
+        precision: Precision = "float32",
     ) -> None:
         self.n_members, self.loss, self.threads = len(networks), loss, threads
         self.orders = orders
@@ -232,6 +256,7 @@ class FusedLearner:
             loss=kind,
             loss_parameter=np.atleast_2d(getattr(loss, parameter) if parameter else 1.0),
             weight_decay=recipe.weight_decay,
+            precision=precision,
         )
         for k, (weight, bias) in enumerate(self._layers()):
             for s, member in enumerate(layers):

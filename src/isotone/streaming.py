@@ -27,7 +27,7 @@ from isotone.network import LipschitzNetwork
 from isotone.rows import Rows, order_of_rows
 from isotone.scaling import Scaling
 from isotone.table import numbers
-from isotone.training import NetworkLearner, dtype_of
+from isotone.training import NetworkLearner, dtype_of, few_threads
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,13 +100,13 @@ class ParquetRows:
 
     def n_steps(self, epoch: int, recipe: Recipe) -> int:
         """Batches of one epoch; parts that run out of rows early are empty at the end."""
-        part = self._part_size(recipe)
+        part = self.part_size(recipe)
         lengths = [sum(g[2] for g in self._deal(s, epoch, recipe)) for s in range(self.shards)]
         return max(-(-length // part) for length in lengths)
 
     def batches(self, shard: int, epoch: int, recipe: Recipe) -> Iterator[Rows]:
         """The parts of one shard, all of one epoch, shuffled."""
-        part, groups = self._part_size(recipe), self._deal(shard, epoch, recipe)
+        part, groups = self.part_size(recipe), self._deal(shard, epoch, recipe)
         left: Rows | None = None
         for start in range(0, len(groups), self.buffer_groups):
             rows = self._read(groups[start : start + self.buffer_groups])
@@ -119,7 +119,7 @@ class ParquetRows:
         if left is not None and len(left):
             yield left
 
-    def _part_size(self, recipe: Recipe) -> int:
+    def part_size(self, recipe: Recipe) -> int:
         return max(1, recipe.batch_size // self.shards)
 
     def _deal(self, shard: int, epoch: int, recipe: Recipe) -> list[tuple[str, int, int]]:
@@ -163,24 +163,21 @@ class StreamLearner(NetworkLearner):
         mine = range(self.rank, rows.shards, self.world)
         parts = [rows.batches(shard, epoch, recipe) for shard in mine]
         total = torch.zeros((), dtype=torch.float64)
-        for rate in recipe.rates(epoch, rows.n_steps(epoch, recipe)):
-            batch = _join([next(part, None) for part in parts], rows)
-            total += self._step(batch, rate)
+        with few_threads(self.network, rows.part_size(recipe) * len(parts)):
+            for rate in recipe.rates(epoch, rows.n_steps(epoch, recipe)):
+                batch = _join([next(part, None) for part in parts], rows)
+                total += self._learn_batch(batch, rate)
         return total[None] / len(rows)
 
-    def _step(self, batch: Rows, rate: float) -> Tensor:
+    def _learn_batch(self, batch: Rows, rate: float) -> Tensor:
         """One update; sum of the weighted losses over all processes."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
         losses = self.loss(self.parallel(batch.x), batch.target)
         local = (losses if batch.weight is None else losses * batch.weight).sum()
         sums = torch.tensor([float(local.detach()), len(batch)], dtype=torch.float64)
         if self.world > 1:
             dist.all_reduce(sums)
-        self.optimizer.zero_grad()
         # DistributedDataParallel takes the mean over processes: the factor makes it the sum
-        (local * (self.world / float(sums[1]))).backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
+        self._step(local * (self.world / float(sums[1])), rate)
         return sums[0]
 
 
