@@ -102,7 +102,7 @@ def onnx_runtime(shape: Shape, sort: str) -> Scorer:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "model.onnx"
-        export.write(frozen, "onnx", path, check=False, sort=sort)
+        export.write(frozen, "onnx", path, check=False, sort=sort, sums="matmul")
         session = onnxruntime.InferenceSession(path.read_bytes(), options)
     return lambda X: session.run(None, {"X": X})
 

@@ -30,8 +30,8 @@ NETWORKS: list[tuple[list[int], int]] = [
     ([8, 128, 128, 1], 128),
 ]
 GRAPHS: dict[str, dict[str, Any]] = {
-    "network": {},
-    "topk": {"sort": "topk"},
+    "network": {"sums": "matmul"},
+    "topk": {"sort": "topk", "sums": "matmul"},
     "ordered sums": {"sums": "ordered"},
 }
 BATCHES = (1, 1000, 10_000)

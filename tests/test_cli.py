@@ -439,6 +439,20 @@ def test_export_writes_and_compares(run: Run, model: Path, tmp_path: Path) -> No
     assert "was not compared with the model" in result.out
 
 
+def test_export_prints_the_claim_of_the_file(run: Run, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model.json"
+    exact = run("export", model, "--to", "json", "--out", out).out
+    claim = json.loads(out.read_text())["certificate"]
+    for name in ("guarantee", "arithmetic", "provided"):
+        assert claim[name] in exact
+    assert "guaranteed: computed scores are monotone to the last bit\n" in exact
+    out = tmp_path / "model.onnx"
+    rounded = run("export", model, "--to", "onnx", "--out", out, "--precision", "float32").out
+    assert "to the last bit" not in rounded
+    assert "it scores as the model does, within the bounds of its arithmetic" in rounded
+    assert "nothing finer is claimed" in rounded
+
+
 def test_export_takes_the_options_of_the_target(run: Run, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "model.onnx"
     onnx_options = ("--precision", "float32", "--sort", "topk", "--sums", "matmul")

@@ -34,13 +34,20 @@ def operators(model: onnx.ModelProto) -> set[str]:
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_only_plain_operators_are_used(precision: Any) -> None:
-    model = Onnx(precision=precision).model(small())
+    model = Onnx(precision=precision, sums="matmul").model(small())
     assert operators(model) <= PLAIN
     types = {tensor.data_type for tensor in model.graph.initializer}
     wanted = onnx.TensorProto.FLOAT if precision == "float32" else onnx.TensorProto.DOUBLE
     assert types == {wanted, onnx.TensorProto.INT64}
-    assert operators(Onnx(sort="topk").model(small())) - PLAIN == {"TopK", "Reshape"}
+    topk = Onnx(sort="topk", sums="matmul").model(small())
+    assert operators(topk) - PLAIN == {"TopK", "Reshape"}
     assert operators(Onnx(sums="ordered").model(small())) - PLAIN == {"Split"}
+
+
+def test_sums_are_ordered_where_that_gives_the_same_numbers() -> None:
+    assert "MatMul" not in operators(Onnx().model(small()))
+    assert "MatMul" in operators(Onnx(precision="float32").model(small()))
+    assert "MatMul" in operators(Onnx().model(small(precision="float32")))
 
 
 @pytest.mark.parametrize("n_outputs", [1, 2])
@@ -115,4 +122,4 @@ def test_numbers_that_a_runtime_takes_for_neutral_stay(number: float, tmp_path: 
         grid=None,
     )
     export.write(frozen, "onnx", tmp_path / "x", sums="ordered")
-    export.write(frozen, "onnx", tmp_path / "x")
+    export.write(frozen, "onnx", tmp_path / "x", sums="matmul")

@@ -110,6 +110,14 @@ class Certificate:
         return all(constant <= 1.0 for constant in self.constants)
 
     @property
+    def drop(self) -> float:
+        """How far a computed score, or a difference of logits, may move against its direction."""
+        if not self.holds:
+            return math.inf
+        pairs = 4 if self.frozen.of_classes else 2
+        return 0.0 if self.grid is not None else pairs * max(self.rounding_errors)
+
+    @property
     def guarantee(self) -> str:
         """What is promised about computed scores, in words."""
         error = max(self.rounding_errors)
@@ -119,8 +127,7 @@ class Certificate:
             return f"no direction is declared; computed scores err by at most {digits_up(error)}"
         what = "differences of logits" if self.frozen.of_classes else "scores"
         if self.grid is None:
-            drop = (4 if self.frozen.of_classes else 2) * error
-            return f"computed {what} are monotone up to {digits_up(drop)}"
+            return f"computed {what} are monotone up to {digits_up(self.drop)}"
         also = ", and so are probabilities" if self.outputs == "logits" else ""
         return f"computed {what} are monotone to the last bit{also}"
 

@@ -10,6 +10,7 @@ import typer
 import isotone
 from isotone import export as exports
 from isotone.cli.terminal import output, printable
+from isotone.export.claim import Claim
 
 
 def export(
@@ -20,7 +21,9 @@ def export(
     name: Annotated[str | None, typer.Option(help="cpp, cuda: name of the namespace.")] = None,
     precision: Annotated[str | None, typer.Option(help="onnx: float32 or float64.")] = None,
     sort: Annotated[str | None, typer.Option(help="onnx: network or topk.")] = None,
-    sums: Annotated[str | None, typer.Option(help="onnx: matmul or ordered.")] = None,
+    sums: Annotated[
+        str | None, typer.Option(help="onnx: ordered (the same bits in float64) or matmul.")
+    ] = None,
     dialect: Annotated[str | None, typer.Option(help="sql: sqlite or duckdb.")] = None,
     table: Annotated[str | None, typer.Option(help="sql: name of the table.")] = None,
     keep: Annotated[list[str] | None, typer.Option(help="sql: copy this column.")] = None,
@@ -39,6 +42,18 @@ def export(
         "keep": tuple(keep) if keep else None,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    exports.write(frozen, to, out, check=check, **given)
-    verdict = "scores as the model does" if check else "was not compared with the model"
-    output.print(printable(f"wrote {out}: it {verdict}"), soft_wrap=True)
+    claim = exports.write(frozen, to, out, check=check, **given)
+    lines = {
+        f"wrote {out}": _compared(claim) if check else "it was not compared with the model",
+        "guaranteed": claim.guarantee,
+        "arithmetic": claim.arithmetic,
+        "provided that": claim.provided,
+    }
+    for what, text in lines.items():
+        output.print(printable(f"{what}: {text}"), soft_wrap=True)
+
+
+def _compared(claim: Claim) -> str:
+    if not any(claim.distance):
+        return "it scores as the model does"
+    return "it scores as the model does, within the bounds of its arithmetic"

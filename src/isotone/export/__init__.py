@@ -2,13 +2,14 @@
 
 `write(frozen, "onnx", "model.onnx")` writes a file and then scores edge cases and random rows
 with that file. Every target takes raw features, has the scaling inside, and carries the
-fingerprint and what the certificate says. See docs/exports.md for the layout of each.
+fingerprint and what holds for its own arithmetic (`isotone.export.claim`). See docs/exports.md for
+the layout of each.
 
 =========  =================================  =====================================
 target     what is written                    promise, for a float64 network
 =========  =================================  =====================================
 ``json``   a documented text                  the same numbers after ``json.read``
-``onnx``   a graph of standard operators      within 2E; the same with ordered sums
+``onnx``   a graph of standard operators      the same numbers; within 2E by matmul
 ``sql``    one SELECT for SQLite or DuckDB    the same numbers
 ``torch``  a ``torch.export`` program         within 2E
 ``cpp``    a directory with two C++ headers   the same bits
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from isotone.elementary import Floats, Reals
+from isotone.export.claim import Arithmetic, Claim, claim
 from isotone.export.parity import compare
 from isotone.frozen import FrozenNetwork
 
@@ -53,11 +55,16 @@ class Target(Protocol):
     def largest(self, frozen: FrozenNetwork) -> float:
         """The largest absolute raw number that the promise is about."""
 
+    def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
+        """How it computes, and what must be true of the program that runs the file."""
+
 
 def write(
     frozen: FrozenNetwork, target: str, path: str | Path, *, check: bool = True, **options: Any
-) -> None:
+) -> Claim:
     """Export a network, and by default compare what was written with `FrozenNetwork.score`.
+
+    Returns what is claimed of the file; it carries the same.
 
     Parameters
     ----------
@@ -79,6 +86,7 @@ def write(
             compare(frozen, chosen, path)
     except ModuleNotFoundError as error:
         raise _missing(target, error) from error
+    return claim(chosen, frozen)
 
 
 def _target(name: str, options: dict[str, Any]) -> Target:

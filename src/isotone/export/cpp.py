@@ -12,6 +12,7 @@ from pathlib import Path
 from isotone import _engine
 from isotone.elementary import Reals
 from isotone.export import source
+from isotone.export.claim import claim
 from isotone.export.header import Header
 from isotone.frozen import FrozenNetwork, Precision
 from isotone.steps import Blend, Dense, Pointwise, Sort, Step
@@ -46,11 +47,11 @@ def to_header(frozen: FrozenNetwork, name: str) -> str:
     model.check_size()
     sizes = ", ".join(str(size) for size in sorted(model.sizes))
     several = f"std::array<Number, {frozen.n_outputs}>"
-    one = frozen.n_outputs == 1
+    one, found = frozen.n_outputs == 1, claim(Cpp(name), frozen)
     return _HEADER.format(
         name=name,
-        heading=source.heading(frozen),
-        facts=source.constants(frozen, "inline constexpr"),
+        heading=source.heading(frozen, found),
+        facts=source.constants(frozen, found, "inline constexpr"),
         arrays="\n".join(model.arrays),
         steps=",\n".join(f"    {step}" for step in model.steps),
         features=",\n".join(f"    {feature}" for feature in _features(frozen)),

@@ -13,6 +13,7 @@ from pathlib import Path
 from isotone import _engine
 from isotone.elementary import Reals
 from isotone.export import source
+from isotone.export.claim import claim
 from isotone.export.header import Header
 from isotone.frozen import FrozenNetwork
 from isotone.steps import Blend, Dense, Pointwise, Sort, Step
@@ -41,12 +42,12 @@ def to_header(frozen: FrozenNetwork, name: str) -> str:
     """The header: runtime, weights, functions and kernel."""
     code = _Code(frozen)
     code.add_all(frozen.steps)
-    one = frozen.n_outputs == 1
+    one, found = frozen.n_outputs == 1, claim(Cuda(name), frozen)
     return _HEADER.format(
         name=name,
-        heading=source.heading(frozen),
+        heading=source.heading(frozen, found),
         runtime=RUNTIME.read_text(encoding="utf-8"),
-        facts=source.constants(frozen, "constexpr"),
+        facts=source.constants(frozen, found, "constexpr"),
         functions="\n\n".join(code.functions),
         inputs="\n".join(_inputs(frozen)),
         residual=source.numbers(frozen.residual.T, frozen.precision, " " * 8),

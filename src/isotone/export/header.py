@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from isotone.elementary import Floats, Reals
 from isotone.export import compiler, source
+from isotone.export.claim import Arithmetic
 from isotone.export.exactness import exact, within
 from isotone.frozen import FrozenNetwork
 
@@ -31,3 +32,13 @@ class Header:
 
     def largest(self, frozen: FrozenNetwork) -> float:
         return math.inf
+
+    def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
+        words = f"{frozen.precision}, in the order of the model"
+        provided = "the compiler and the processor keep to IEEE arithmetic"
+        if frozen.precision == "float32":
+            provided += (
+                ", and scores that are compared come from processors that all have fused "
+                "multiply-add, or all lack it"
+            )
+        return Arithmetic(words, repeats=True, provided=provided)

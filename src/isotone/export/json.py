@@ -15,6 +15,7 @@ import numpy as np
 
 from isotone.atomic import replacing
 from isotone.elementary import Floats, Reals
+from isotone.export.claim import Arithmetic, claim
 from isotone.export.exactness import exact
 from isotone.export.summary import summary
 from isotone.frozen import FrozenNetwork
@@ -43,13 +44,17 @@ class Json:
     def largest(self, frozen: FrozenNetwork) -> float:
         return np.inf
 
+    def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
+        words = f"{frozen.precision}, in the order of the model"
+        return Arithmetic(words, repeats=True, provided="isotone.export.json.read reads the file")
+
 
 def to_dict(frozen: FrozenNetwork) -> dict[str, Any]:
     """The content of the file."""
     return {
         "format": FORMAT,
         "version": VERSION,
-        **summary(frozen),
+        **summary(frozen, claim(Json(), frozen)),
         "lipschitz": frozen.lipschitz.tolist(),
         "metric": frozen.metric,
         "precision": frozen.precision,

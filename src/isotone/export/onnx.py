@@ -11,7 +11,7 @@ NaN in a row makes its score NaN; infinities are clamped like any large number.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +21,7 @@ import onnx
 from isotone.atomic import replacing
 from isotone.elementary import Floats, Reals
 from isotone.export import exactness
+from isotone.export.claim import Arithmetic, claim
 from isotone.export.comparators import rounds
 from isotone.export.formulas import activate, clamp, log, snap, uses_exp
 from isotone.export.graph import Graph, Tensor
@@ -39,21 +40,22 @@ class Onnx:
     ----------
     precision : of everything in the graph; that of the network if None
     sort : "network" of comparators, or "topk"
-    sums : "matmul", or "ordered": one product and one addition after the other, for the same
-        numbers as `FrozenNetwork.score` where the precision is the same float64
+    sums : "ordered", one product and one addition after the other: the same numbers as
+        `FrozenNetwork.score`, monotone to the last bit; or "matmul", faster and within rounding
+        errors. If None, "ordered" where model and graph are float64, where alone it proves more
     opset : version of the operators, 18 to 26
     """
 
     precision: Precision | None = None
     sort: Literal["network", "topk"] = "network"
-    sums: Literal["matmul", "ordered"] = "matmul"
+    sums: Literal["matmul", "ordered"] | None = None
     opset: int = OPSET
 
     def __post_init__(self) -> None:
         choices = {
             "precision": (None, "float64", "float32"),
             "sort": ("network", "topk"),
-            "sums": ("matmul", "ordered"),
+            "sums": (None, "matmul", "ordered"),
             "opset": range(18, OPSET + 1),
         }
         for name, allowed in choices.items():
@@ -69,13 +71,18 @@ class Onnx:
 
     def model(self, frozen: FrozenNetwork) -> onnx.ModelProto:
         """The model, accepted by the ONNX checker."""
+        if self.sums is None:
+            return replace(self, sums=self._sums(frozen)).model(frozen)
         twin = exactness.in_precision(frozen, self._precision(frozen))
         graph = Graph(twin.precision)
         x = graph.transpose(graph.input("X", frozen.n_features))
         u = self._scaled(graph, twin, x)
         scores = self._dense(graph, twin.residual, self._apply(graph, twin.steps, u), u)
         graph.output("score", scores, frozen.n_outputs)
-        about = {f"isotone.{name}": value for name, value in summary(frozen).items()}
+        about = {
+            f"isotone.{name}": value
+            for name, value in summary(frozen, claim(self, frozen)).items()
+        }
         texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in about.items()}
         return graph.model(self.opset, texts)
 
@@ -96,15 +103,33 @@ class Onnx:
             return exactness.within(frozen, precision, exactness.float32_shift(frozen))
         if frozen.precision == "float32":
             return exactness.within(frozen, precision, shift=2.0**-24 * frozen.clip)
-        ordered = self.sums == "ordered"
+        ordered = self._sums(frozen) == "ordered"
         return exactness.exact(frozen) if ordered else exactness.within(frozen, precision)
 
     def largest(self, frozen: FrozenNetwork) -> float:
         narrow = self._precision(frozen) == "float32"
         return exactness.FLOAT32_LARGEST if narrow else np.inf
 
+    def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
+        precision, sums = self._precision(frozen), self._sums(frozen)
+        order = "in the order of the model" if sums == "ordered" else "in any order"
+        provided = f"the runtime computes node by node in IEEE {precision}, as on a CPU"
+        if precision == "float32":
+            provided += ", its logarithm errs by at most 4 units in the last place" * bool(
+                frozen.scaling.log.any()
+            )
+            provided += f", and raw features are within ±{exactness.FLOAT32_LARGEST:.3g}"
+        repeats = self._is_double(frozen) and sums == "ordered"
+        return Arithmetic(f"{precision}, sums {order}", repeats, provided)
+
     def _precision(self, frozen: FrozenNetwork) -> Precision:
         return self.precision or frozen.precision
+
+    def _sums(self, frozen: FrozenNetwork) -> Literal["matmul", "ordered"]:
+        return self.sums or ("ordered" if self._is_double(frozen) else "matmul")
+
+    def _is_double(self, frozen: FrozenNetwork) -> bool:
+        return self._precision(frozen) == frozen.precision == "float64"
 
     def _scaled(self, graph: Graph, frozen: FrozenNetwork, x: Tensor) -> Tensor:
         """What enters the first step, (n_features, n_rows)."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from isotone.atomic import replacing
 from isotone.elementary import Reals
+from isotone.export.claim import Claim
 from isotone.export.summary import summary
 from isotone.frozen import FrozenNetwork, Precision
 
@@ -87,37 +88,39 @@ def lines_of_text(value: str, indent: str) -> str:
     return "\n".join(indent + text(part) for part in parts)
 
 
-def heading(frozen: FrozenNetwork) -> str:
-    """Comment lines: the model and its certificate, made now."""
-    content = summary(frozen)
-    certificate = content["certificate"]
-    verdict = "holds" if certificate["holds"] else "does not hold"
+def heading(frozen: FrozenNetwork, claim: Claim) -> str:
+    """Comment lines: the model, and what is claimed of this file."""
+    content = summary(frozen, claim)
+    verdict = "holds" if claim.holds else "does not hold"
     entries = {
         "isotone": content["isotone"],
         "fingerprint": content["fingerprint"],
         "features": ", ".join(text(name) for name in frozen.features),
         "outputs": f"{frozen.n_outputs}, {frozen.outputs}, {frozen.precision}",
         "directions": json.dumps(content["monotonic_cst"]),
-        "certificate": f"{verdict}; guarantee: {certificate['guarantee']}",
-        "constants": json.dumps(certificate["constants"]),
-        "rounding": json.dumps(certificate["rounding_errors"]),
+        "certificate": f"{verdict}; guarantee: {claim.guarantee}",
+        "arithmetic": claim.arithmetic,
+        "provided": claim.provided,
+        "constants": json.dumps(content["model"]["constants"]),
+        "rounding": json.dumps(content["model"]["rounding_errors"]),
     }
     return "\n".join(f"//   {name:12} {value}" for name, value in entries.items())
 
 
-def constants(frozen: FrozenNetwork, keyword: str) -> str:
+def constants(frozen: FrozenNetwork, claim: Claim, keyword: str) -> str:
     """Constants that programs can ask for."""
-    content = summary(frozen)
     names = ", ".join(text(name) for name in frozen.features)
-    certificate = json.dumps(content["certificate"])
-    holds = "true" if content["certificate"]["holds"] else "false"
+    certificate = json.dumps(claim.to_dict())
+    holds, last_bit = (
+        "true" if found else "false" for found in (claim.holds, claim.to_the_last_bit)
+    )
     return "\n".join(
         [
             f"using Number = {TYPES[frozen.precision]};  // of a score",
             f"{keyword} int n_features = {frozen.n_features}, n_outputs = {frozen.n_outputs};",
             f"{keyword} const char* feature_names[] = {{{names}}};",
-            f"{keyword} char fingerprint[] = {text(content['fingerprint'])};",
-            f"{keyword} bool certificate_holds = {holds};",
+            f"{keyword} char fingerprint[] = {text(frozen.fingerprint)};",
+            f"{keyword} bool certificate_holds = {holds}, monotone_to_the_last_bit = {last_bit};",
             f"{keyword} char certificate[] =  // JSON",
             f"{lines_of_text(certificate, ' ' * 4)};",
         ]

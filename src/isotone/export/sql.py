@@ -23,6 +23,7 @@ import numpy as np
 
 from isotone.atomic import replacing
 from isotone.elementary import Floats, Reals
+from isotone.export.claim import Arithmetic, claim
 from isotone.export.comparators import rounds
 from isotone.export.exactness import exact, within
 from isotone.export.formulas import activate, clamp, log, snap
@@ -71,7 +72,9 @@ class Sql:
         statement = Statement(self.dialect, self.table)
         kept = [statement.read(statement.column(name)) for name in self.keep]
         scores = _score(statement, frozen)
-        about = json.dumps(summary(frozen)).replace("*", "\\u002a")  # no end of the comment
+        about = json.dumps(summary(frozen, claim(self, frozen))).replace(
+            "*", "\\u002a"
+        )  # no end of the comment
         columns = dict(zip((*self.keep, *names), (*kept, *scores), strict=True))
         return f"/* isotone: {about} */\n{statement.text(columns)};\n"
 
@@ -99,6 +102,14 @@ class Sql:
 
     def largest(self, frozen: FrozenNetwork) -> float:
         return math.inf
+
+    def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
+        return Arithmetic(
+            "float64, in the order of the model",
+            repeats=frozen.precision == "float64",
+            provided=f"{self.dialect} computes in IEEE double precision, and the columns are "
+            "floating-point numbers or integers of at most 64 bits",
+        )
 
 
 def _check_different(what: str, names: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""What every export says about the network it was made from."""
+"""What every export says about itself and about the network it was made from."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ from typing import Any
 
 import isotone
 from isotone.certificate import certify
+from isotone.export.claim import Claim
 from isotone.frozen import FrozenNetwork
 
 _KEPT = (
-    *("holds", "guarantee", "precision", "metric", "clip", "grid", "lipschitz"),
+    *("precision", "metric", "clip", "grid", "lipschitz"),
     *("lipschitz_holds", "constants", "rounding_errors"),
 )
 
 
-def summary(frozen: FrozenNetwork) -> dict[str, Any]:
-    """Plain JSON content: fingerprint, names, and a certificate made now, in short."""
+def summary(frozen: FrozenNetwork, claim: Claim) -> dict[str, Any]:
+    """Plain JSON content: what holds of the file, and which model it was made from."""
     certificate = certify(frozen).to_dict()
     return {
         "isotone": isotone.__version__,
@@ -24,7 +25,8 @@ def summary(frozen: FrozenNetwork) -> dict[str, Any]:
         "outputs": frozen.outputs,
         "classes": None if frozen.classes is None else list(frozen.classes),
         "monotonic_cst": frozen.monotonic_cst.tolist(),
-        "certificate": {name: certificate[name] for name in _KEPT},
+        "certificate": claim.to_dict(),
+        "model": {name: certificate[name] for name in _KEPT},
     }
 
 

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from isotone.atomic import replacing
 from isotone.elementary import Floats, Reals
+from isotone.export.claim import Arithmetic, claim
 from isotone.export.exactness import within
 from isotone.export.formulas import activate, clamp, log, snap
 from isotone.export.summary import summary
@@ -35,7 +36,7 @@ class Torch:
         rows = torch.zeros(7, frozen.n_features, dtype=torch.float64)
         batch = {0: torch.export.Dim("n_rows", min=1)}
         program = torch.export.export(to_module(frozen), (rows,), dynamic_shapes=(batch,))
-        about = {"isotone.json": json.dumps(summary(frozen))}
+        about = {"isotone.json": json.dumps(summary(frozen, claim(self, frozen)))}
         content = io.BytesIO()
         torch.export.save(program, content, extra_files=about)
         with replacing(path) as temporary:
@@ -52,6 +53,11 @@ class Torch:
 
     def largest(self, frozen: FrozenNetwork) -> float:
         return math.inf
+
+    def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
+        words = f"{frozen.precision}, matrix products in any order"
+        provided = "torch computes in IEEE arithmetic of this precision, as on a CPU"
+        return Arithmetic(words, repeats=False, provided=provided)
 
 
 def to_module(frozen: FrozenNetwork) -> nn.Module:

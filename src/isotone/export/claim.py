@@ -1,0 +1,124 @@
+r"""Claim: what holds of the scores that an exported file computes, in its own arithmetic.
+
+The certificate is about `FrozenNetwork.score`. Its verdict carries over to a file that repeats
+that computation: the same snapped row, numbers and precision, and an order of operations that is
+the same for every row, so that rows in one cell of the grid get the same bits. A file that only
+stays within T of the score is monotone up to 2T: its scores are within T of the exact function of
+the snapped row, which is monotone. Where neither is known, nothing is claimed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from isotone.certificate import Certificate, certify
+from isotone.elementary import Floats
+from isotone.frozen import FrozenNetwork
+from isotone.rounding import digits_up
+
+
+@dataclass(frozen=True)
+class Arithmetic:
+    """How a target computes.
+
+    Parameters
+    ----------
+    words : precision and order of the sums
+    repeats : whether it repeats the computation of the model, see above
+    provided : what must be true of the program that runs the file
+    """
+
+    words: str
+    repeats: bool
+    provided: str
+
+
+class Computing(Protocol):
+    """What is asked of a target."""
+
+    def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
+        """How it computes."""
+
+    def tolerance(self, frozen: FrozenNetwork) -> Floats:
+        """How far every output may be from `FrozenNetwork.score`."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is claimed of an exported file.
+
+    Parameters
+    ----------
+    holds : whether every declared direction holds up to `drop`
+    guarantee : all of it in words
+    to_the_last_bit : whether no computed score ever moves against a declared direction
+    drop : how far a computed score, or a difference of logits, may move against a declared
+        direction; None if nothing is claimed or no direction is declared
+    distance : for every output, how far a score may be from that of the model; 0 is the same
+        number and None means that no bound is known
+    arithmetic, provided : as in `Arithmetic`
+    """
+
+    holds: bool
+    guarantee: str
+    to_the_last_bit: bool
+    drop: float | None
+    distance: tuple[float | None, ...]
+    arithmetic: str
+    provided: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON content."""
+        return asdict(self)
+
+
+def claim(target: Computing, frozen: FrozenNetwork) -> Claim:
+    """What holds of a file that `target` writes."""
+    certificate = certify(frozen)
+    arithmetic, tolerance = target.arithmetic(frozen), target.tolerance(frozen)
+    drop = _drop(certificate, arithmetic, float(max(tolerance)))
+    return Claim(
+        holds=certificate.holds and math.isfinite(drop),
+        guarantee=_guarantee(certificate, arithmetic, tolerance, drop),
+        to_the_last_bit=bool(certificate.verdicts) and drop == 0.0,
+        drop=drop if certificate.verdicts and math.isfinite(drop) else None,
+        distance=tuple(float(t) if math.isfinite(t) else None for t in tolerance),
+        arithmetic=arithmetic.words,
+        provided=arithmetic.provided,
+    )
+
+
+def _drop(certificate: Certificate, arithmetic: Arithmetic, tolerance: float) -> float:
+    """Infinite if nothing holds; of a difference of logits both may be off."""
+    if not certificate.holds:
+        return math.inf
+    if arithmetic.repeats:
+        return certificate.drop
+    return (4.0 if certificate.frozen.of_classes else 2.0) * tolerance  # exact
+
+
+def _guarantee(
+    certificate: Certificate, arithmetic: Arithmetic, tolerance: Floats, drop: float
+) -> str:
+    if not certificate.holds:
+        return "not claimed: a declared constraint of the model does not hold"
+    if math.isinf(drop):
+        return "not claimed: no bound of the rounding errors is known in this arithmetic"
+    distance = float(max(tolerance))
+    scores = (
+        f"computed scores are within {digits_up(distance)} of those of the model"
+        if distance
+        else "computed scores are those of the model"
+    )
+    if not certificate.verdicts:
+        return f"{scores}; no direction is declared"
+    what = "differences of logits" if certificate.frozen.of_classes else "scores"
+    if drop == 0.0:
+        return f"computed {what} are monotone to the last bit"
+    if arithmetic.repeats:
+        return f"computed {what} are monotone up to {digits_up(drop)}"
+    whose = f", their differences are monotone up to {digits_up(drop)}"
+    hence = whose if certificate.frozen.of_classes else f", monotone up to {digits_up(drop)}"
+    return f"{scores}{hence}; nothing finer is claimed"
