@@ -170,7 +170,7 @@ def test_certify_a_good_model(run: Run, model: Path) -> None:
         "±1024",
     ):
         assert text in result.out
-    row = next(line.split() for line in result.out.splitlines() if line.startswith("chi2"))
+    row = next(line.split() for line in result.out.splitlines() if line.startswith("  chi2"))
     assert row[1] == "falls"
     assert row[-2:] == ["yes", "yes"]
 
@@ -183,7 +183,7 @@ def test_certify_a_broken_promise(run: Run, tmp_path: Path) -> None:
     assert "nothing: a declared constraint does not hold" in result.out
     bound = digits_up(certify(frozen).constants[0])
     assert f"λ is NOT kept in the 1-norm: the bound found is {bound} λ" in result.out
-    row = next(line.split() for line in result.out.splitlines() if line.startswith("pt"))
+    row = next(line.split() for line in result.out.splitlines() if line.startswith("  pt"))
     assert row[-2:] == ["NO", "NO"]
 
 
@@ -192,7 +192,7 @@ def test_certify_believes_no_stored_claim(run: Run, tmp_path: Path) -> None:
     path = save(tmp_path / "liar.isotone", network(size=4.0, certificate=claim))
     result = run("certify", path)
     assert result.code == 1
-    assert f"is about another network, with fingerprint {claim['fingerprint']}" in result.err
+    assert f'is about another network, with fingerprint "{claim["fingerprint"]}"' in result.err
     assert "claims that its constraints hold, but its numbers do not; do not use it" in result.err
 
 
@@ -202,7 +202,7 @@ def test_certify_a_harmless_old_certificate(run: Run, tmp_path: Path) -> None:
     )
     result = run("certify", path)
     assert result.code == 0
-    assert "with fingerprint f00; only what was recomputed here counts" in result.err
+    assert 'with fingerprint "f00"; only what was recomputed here counts' in result.err
     assert "do not use" not in result.err
 
 
@@ -270,11 +270,12 @@ def test_show(run: Run, model: Path) -> None:
     for text in (
         "3-2-1, 11 parameters",
         "1 logit; classes background, signal",
+        "of the probability of signal, rather than of background",
         "float64; scaled inputs are cut off at ±1024 and rounded to 2^-20",
         frozen.fingerprint,
         *(frozen.scaling.describe(i) for i in range(3)),
-        'data  {"n": 9}',
-        "seed  7",
+        '  │ "data": {"n": 9}\n',
+        '  │ "seed": 7\n',
     ):
         assert text in result.out
 

@@ -1,14 +1,40 @@
 """Card: what a notebook shows of a model, a few facts and a table as HTML.
 
-Every text is escaped: names of features and classes come from files of strangers.
+Every text is escaped: names of features and classes come from files of strangers. `visible` and
+`quoted` are for every place that shows such text, terminals and pages too.
 """
 
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Iterable, Mapping, Sequence
 
 DIRECTIONS = {1: "rises", 0: "free", -1: "falls"}
+
+
+def visible(text: object) -> str:
+    """Text without characters that could steer a terminal, break a line or reorder a page.
+
+    Examples
+    --------
+    >>> visible("name\\nHOLDS")
+    'name\ufffdHOLDS'
+    """
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text))
+
+
+def quoted(value: object, most: int = 2000) -> str:
+    r"""A value from a file as JSON, in one line: between quotes if it is a text, and escaped.
+
+    Examples
+    --------
+    >>> print(quoted("one\nHOLDS \x1b[31m"))
+    "one\nHOLDS \u001b[31m"
+    """
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+    return plain if len(plain) <= most else f"{plain[:most]}… ({len(plain):,} characters)"
 
 
 def describe_directions(signs: Sequence[int], outputs: Sequence[str]) -> str:
@@ -43,10 +69,10 @@ def card(
     )
     body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
     return (
-        f"<div><strong>{html.escape(title)}</strong>\n<table>{lines}</table>\n"
+        f"<div><strong>{html.escape(visible(title))}</strong>\n<table>{lines}</table>\n"
         f"<table><tr>{_cells('th', head)}</tr>{body}</table></div>"
     )
 
 
 def _cells(tag: str, texts: Iterable[str]) -> str:
-    return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts)
+    return "".join(f"<{tag}>{html.escape(visible(text))}</{tag}>" for text in texts)

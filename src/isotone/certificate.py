@@ -24,7 +24,10 @@ from isotone.rounding import add, digits_down, digits_up, divide, multiply, subt
 
 @dataclass(frozen=True)
 class Interval:
-    """A closed interval that holds every slope between rows within the clip; beyond it is 0."""
+    """A closed interval that holds every slope of the exact function between rows in the clip.
+
+    Beyond the clip the slope is 0. Computed scores move in steps: see `Certificate.slopes`.
+    """
 
     low: float
     high: float
@@ -50,6 +53,7 @@ class Verdict:
 
     Parameters
     ----------
+    about : what rises or falls: the score, or the probability of a class that is named
     slope : the least slope in the declared direction, of the score or of a difference of logits,
         in scaled units; at least 0 is needed for `real`
     margin : the least slope that is needed for `computed`, 2E / q
@@ -60,6 +64,7 @@ class Verdict:
     output: int
     feature: str
     direction: int
+    about: str
     slope: float
     margin: float | None
     real: bool
@@ -84,7 +89,9 @@ class Certificate:
     fingerprint : SHA-256 of the network that was examined
     lipschitz : declared λᵢ of every feature, in scaled units
     constants : for every output, the bound found in units of what was declared: at most 1 is kept
-    slopes : of every output along every feature
+    classes : their names, if known; one logit is that of the second of two
+    slopes : of every output along every feature, of the exact function. Computed scores move in
+        steps: their change may exceed these by the slope over one cell of the grid, and by 2E
     verdicts : one for every declared direction
     rounding_errors : E for every output, infinite if no bound was found
     """
@@ -94,6 +101,7 @@ class Certificate:
     precision: str
     metric: str
     outputs: str
+    classes: tuple[str, ...] | None
     clip: float
     grid: float | None
     lipschitz: tuple[float, ...]
@@ -141,8 +149,10 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, and the slope along every feature."""
-        facts = {"guaranteed": self.guarantee, "fingerprint": self.fingerprint}
         frozen, rows = self.frozen, []
+        facts = {"guaranteed": self.guarantee, "fingerprint": self.fingerprint}
+        if len(self.constants) == 1:
+            facts["directions"] = f"of the {frozen.about(0)}"
         for slope in self.slopes:
             output = f"{frozen.output_names[slope.output]}: " if frozen.n_outputs > 1 else ""
             direction = frozen.direction(frozen.features.index(slope.feature))
@@ -252,6 +262,7 @@ def certify(frozen: FrozenNetwork) -> Certificate:
         precision=frozen.precision,
         metric=frozen.metric,
         outputs=frozen.outputs,
+        classes=frozen.classes,
         clip=frozen.clip,
         grid=frozen.grid,
         lipschitz=tuple(frozen.lipschitz.tolist()),
@@ -304,6 +315,7 @@ def _verdicts(frozen: FrozenNetwork, slope_bounds: Floats, errors: Floats) -> tu
                 output=int(j),
                 feature=frozen.features[i],
                 direction=int(frozen.monotonic_cst[j, i]),
+                about=frozen.about(int(j)),
                 slope=slope,
                 margin=margin,
                 real=slope >= 0,

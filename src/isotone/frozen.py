@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import modelfile
-from isotone.card import card, describe_directions
+from isotone.card import card, describe_directions, quoted
 from isotone.elementary import Floats, Reals, monotone_exp, snap_grid
 from isotone.engine import Engine, has_names, named_columns
 from isotone.modelfile import Arrays
@@ -168,6 +168,14 @@ class FrozenNetwork:
             return list(self.classes)
         return [str(k) for k in range(self.n_outputs)]
 
+    def about(self, output: int) -> str:
+        """What a declared direction of an output is about, in words."""
+        if self.outputs == "values":
+            return "score" if self.n_outputs == 1 else f"output {self.output_names[output]}"
+        if self.n_outputs > 1:
+            return f"probability of {self.output_names[output]}"
+        return f"probability of {'class 1' if self.classes is None else self.classes[1]}"
+
     @property
     def of_classes(self) -> bool:
         """Whether directions are about probabilities after softmax."""
@@ -193,11 +201,12 @@ class FrozenNetwork:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what the network is and claims, not what it proves."""
-        claim = (self.certificate or {}).get("guarantee", "nothing")
+        claim = (self.certificate or {}).get("guarantee")
+        stated = "nothing" if claim is None else quoted(claim, most=200)
         facts = {
             "shape": f"{'-'.join(map(str, self.widths))}, {self.precision}",
             "outputs": ", ".join([self.outputs, *(self.classes or ())]),
-            "stated when frozen": f"{claim}; isotone.certify recomputes it",
+            "stated when frozen": f"{stated}; isotone.certify recomputes it",
             "fingerprint": self.fingerprint,
         }
         rows = [

@@ -53,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         app(arguments)
     except (ValueError, OSError, ImportError) as error:
         errors.print("error: ", style="bold red", end="")
-        errors.print(printable(_message(error)), soft_wrap=True)
+        # a message may quote a file: in one line, without room for a line that looks like ours
+        errors.print(printable(" ".join(_message(error).split())), soft_wrap=True)
         raise SystemExit(2) from error
 
 

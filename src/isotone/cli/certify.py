@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 import isotone
-from isotone.card import DIRECTIONS
+from isotone.card import DIRECTIONS, quoted
 from isotone.certificate import Certificate, Verdict
 from isotone.cli import terminal
-from isotone.cli.terminal import errors, output, printable, within
+from isotone.cli.terminal import errors, indented, output, printable, within
 from isotone.rounding import digits_up
 
 _YES, _NO = Text("yes", style="green"), Text("NO", style="bold red")
@@ -48,7 +48,7 @@ def _contradictions(certificate: Certificate) -> Iterator[str]:
     if stored.get("fingerprint") != certificate.fingerprint:
         yield (
             "the certificate that the file carries is about another network, with fingerprint "
-            f"{stored.get('fingerprint')}; only what was recomputed here counts"
+            f"{quoted(stored.get('fingerprint'), most=70)}; only what was recomputed here counts"
         )
     if stored.get("holds") and not certificate.holds:
         yield "the file claims that its constraints hold, but its numbers do not; do not use it"
@@ -61,6 +61,7 @@ def _print(certificate: Certificate, model: Path) -> None:
     output.print(
         terminal.facts(
             guaranteed=certificate.guarantee,
+            **terminal.describe_directions(certificate.frozen),
             Lipschitz=_describe_constant(certificate),
             rounding=_describe_rounding(certificate),
             arithmetic=terminal.describe_arithmetic(certificate.frozen),
@@ -70,7 +71,7 @@ def _print(certificate: Certificate, model: Path) -> None:
     for k in range(len(certificate.constants)):
         _print_features(certificate, k)
     output.print()
-    output.print(_layer_table(certificate))
+    output.print(indented(_layer_table(certificate)))
     output.print()
     output.print(_describe_limits(certificate), style="dim")
 
@@ -94,8 +95,17 @@ def _describe_limits(certificate: Certificate) -> str:
     return (
         "Not guaranteed: that scores are accurate, on these or other data. A direction is about "
         "one feature that changes while all others stay the same. A feature whose scaled value "
-        f"is beyond ±{certificate.clip:g} is taken as ±{certificate.clip:g}."
+        f"is beyond ±{certificate.clip:g} is taken as ±{certificate.clip:g}. Slopes are those of "
+        f"the exact function within that range; computed scores {_describe_steps(certificate)}."
     )
+
+
+def _describe_steps(certificate: Certificate) -> str:
+    """How computed scores differ from the function whose slopes are bounded."""
+    if certificate.grid is None:
+        return "are off by up to E"
+    cell = f"2^{math.log2(certificate.grid):.0f}"
+    return f"move in steps, as scaled inputs are rounded to {cell}, and are off by up to E"
 
 
 def _print_features(certificate: Certificate, k: int) -> None:
@@ -106,7 +116,7 @@ def _print_features(certificate: Certificate, k: int) -> None:
         )
         name = certificate.frozen.output_names[k]
         output.print(printable(f"output {name}{about}"), style="bold")
-    output.print(_feature_table(certificate, k))
+    output.print(indented(_feature_table(certificate, k)))
 
 
 def _feature_table(certificate: Certificate, k: int) -> Table:

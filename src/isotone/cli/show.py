@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +12,11 @@ import isotone
 from isotone.cli.terminal import (
     columns,
     describe_arithmetic,
+    describe_directions,
     facts,
+    indented,
     output,
+    print_stated,
     printable,
 )
 from isotone.frozen import FrozenNetwork
@@ -29,17 +31,18 @@ def show(model: Annotated[Path, typer.Argument(help="An .isotone file.")]) -> No
         facts(
             shape=f"{'-'.join(str(n) for n in frozen.widths)}, {frozen.n_parameters:,} parameters",
             outputs=_describe_outputs(frozen),
+            **describe_directions(frozen),
             arithmetic=describe_arithmetic(frozen),
             metric=f"{frozen.metric}-norm".replace("inf", "∞"),
             fingerprint=frozen.fingerprint,
         )
     )
     output.print()
-    output.print(_feature_table(frozen))
+    output.print(indented(_feature_table(frozen)))
     if frozen.provenance:
         output.print()
-        output.print("provenance", style="bold")
-        output.print(facts(**{name: _text(value) for name, value in frozen.provenance.items()}))
+        output.print("provenance, as the file states it; nothing of it was checked", style="bold")
+        print_stated(frozen.provenance)
 
 
 def _describe_outputs(frozen: FrozenNetwork) -> str:
@@ -55,7 +58,3 @@ def _feature_table(frozen: FrozenNetwork) -> Table:
         lipschitz = f"{frozen.lipschitz[i]:.4g}"
         table.add_row(printable(feature), declared, lipschitz, frozen.scaling.describe(i))
     return table
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

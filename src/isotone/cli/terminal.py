@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from isotone.card import quoted, visible
 from isotone.certificate import Interval
 from isotone.frozen import FrozenNetwork
 
@@ -18,7 +21,20 @@ errors = Console(stderr=True, highlight=False)
 
 def printable(text: object) -> Text:
     """Text from a file, taken literally: no markup, nothing that could steer the terminal."""
-    return Text("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(text)))
+    return Text(visible(text))
+
+
+def indented(content: RenderableType) -> Padding:
+    """What holds names from a file: no line of it begins where ours do."""
+    return Padding(content, (0, 0, 0, 2))
+
+
+def print_stated(entries: Mapping[str, object]) -> None:
+    """What a file says of itself: quoted, in lines that all begin with a bar."""
+    for name, value in entries.items():
+        line = Text(f"{quoted(name)}: {quoted(value)}")
+        for part in line.wrap(output, max(output.width - 4, 20), overflow="fold"):
+            output.print(Text.assemble("  │ ", part), soft_wrap=True)
 
 
 def within(interval: Interval) -> str:
@@ -42,6 +58,14 @@ def facts(**entries: object) -> Table:
     for name, value in entries.items():
         table.add_row(printable(name), printable(value))
     return table
+
+
+def describe_directions(frozen: FrozenNetwork) -> dict[str, str]:
+    """What directions are about, as an entry of `facts`; with several outputs tables say it."""
+    if frozen.n_outputs > 1 or not frozen.monotonic_cst.any():
+        return {}
+    rather = f", rather than of {frozen.classes[0]}" if frozen.classes else ""
+    return {"directions": f"of the {frozen.about(0)}{rather}"}
 
 
 def describe_arithmetic(frozen: FrozenNetwork) -> str:

@@ -17,6 +17,7 @@ from importlib import resources
 from typing import Any
 
 import isotone
+from isotone.card import visible
 
 MAX_BYTES = 3_000_000
 SCRIPTS = (
@@ -38,7 +39,7 @@ def assemble(title: str, lead: str, verdict: str, data: Mapping[str, Any]) -> st
     style, scripts = _file("style.css"), [_file(name) for name in SCRIPTS]
     parts = {
         "policy": _policy(style, scripts),
-        "title": escape(title),
+        "title": escape(visible(title)),
         "style": style,
         "version": escape(isotone.__version__),
         "lead": lead,
@@ -67,9 +68,11 @@ def to_json(data: Any) -> str:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
+        return {visible(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
+    if isinstance(value, str):
+        return visible(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import html
 import json
 import math
 from collections.abc import Iterator
-from html import escape
 
 import numpy as np
 
+from isotone.card import visible
 from isotone.certificate import Certificate, Interval, Slope, Verdict
 from isotone.encoding import Encoding
 from isotone.frozen import FrozenNetwork
@@ -19,6 +20,11 @@ _WORDS = {1: "only rises", -1: "only falls", 0: "free"}
 _ARROWS = {1: "↗", -1: "↘", 0: "↕"}
 _MOST_NAMES = 8  # in a sentence
 _SCROLL = '<div class="scroll tall" tabindex="0" role="region" aria-label="Table of features">'
+
+
+def escape(text: str) -> str:
+    """Text from a file as HTML that shows it, whatever it holds."""
+    return html.escape(visible(text))
 
 
 def lead(certificate: Certificate, outcomes: Outcomes) -> str:
@@ -69,8 +75,8 @@ def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
     guarantee = certificate.guarantee.replace("logits", "the scores of classes")
     yield f"{'As computed by the machine' if certificate.holds else 'Guaranteed'}: {guarantee}."
     yield (
-        "No feature can move it faster than the table below allows, so a small error of a feature "
-        "makes a small change."
+        "Apart from rounding, no feature can move it faster than the table below allows, so a "
+        "small error of a feature makes a small change."
         if certificate.lipschitz_holds
         else "The declared bound on slopes is not kept; the table below shows the bounds found."
     )
@@ -128,7 +134,7 @@ def _table(certificate: Certificate, outcomes: Outcomes, k: int) -> str:
     rows = "".join(_row(slope, verdicts.get(slope.feature)) for slope in slopes)
     what, score = {
         "classes": ("probability", "score of this class"),
-        "two classes": ("score", "score"),
+        "two classes": (_of_second(outcomes), "score"),
         "values": ("prediction", "prediction"),
     }[outcomes.kind]
     head = (
@@ -154,6 +160,13 @@ def _row(slope: Slope, found: Verdict | None) -> str:
         f"<td>{_ARROWS[sign]} {_WORDS[sign]}</td><td class='number'>{_within(slope.raw)}</td>"
         f"<td>{real}</td><td>{computed}</td></tr>"
     )
+
+
+def _of_second(outcomes: Outcomes) -> str:
+    """What a direction of two classes is about."""
+    if not outcomes.has_probability:
+        return "score"
+    return f"probability of <b>{escape(outcomes.name(1))}</b>"
 
 
 def _mark(good: bool) -> str:
@@ -189,6 +202,12 @@ def _limits(certificate: Certificate) -> Iterator[str]:
         f"That a feature still counts beyond {clip} scaled units from its center: such a value is "
         f"taken as if it were at {clip}, and the score stays the same there."
     )
+    if certificate.grid is not None:
+        yield (
+            "That computed scores change smoothly: features are rounded, so that scores move in "
+            "tiny steps. The bounds of the table are those of the exact function within "
+            f"{clip} scaled units."
+        )
     error = max(certificate.rounding_errors)
     if math.isfinite(error):
         yield (
