@@ -20,7 +20,8 @@ PACKAGE = Path(isotone.__file__).parent
 NUMPY_HALF = [
     *("atomic", "card", "counts", "elementary", "rounding", "scaling", "codes", "modelfile"),
     "steps",
-    *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "plot", "export"),
+    *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "margin"),
+    *("plot", "export"),
     *("rootfile", "table", "missing", "encoding", "scoring"),
     *("working_point", "efficiency", "candidates", "dataset", "fused", "clouds", "duality"),
     "report",

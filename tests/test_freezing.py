@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,12 +23,14 @@ from isotone import (
     LipschitzNetwork,
     MonotonicNetwork,
     Residual,
+    Scaling,
     certify,
     freeze,
     freezing,
+    margin,
 )
-from isotone.steps import Dense
-from networks import draw_network, saturate, small
+from isotone.steps import Dense, Sort
+from networks import by_hand, draw_network, saturate, small
 
 
 def image() -> list[nn.Module]:
@@ -78,7 +81,7 @@ def test_networks_with_convolutions_freeze_to_the_same_function(
     X = np.random.default_rng(0).normal(size=(200, n))
     frozen = freeze(network)
     assert certify(frozen).holds
-    lost = 2 * freezing.MARGIN * 3.0 * np.abs(X).sum(axis=1, keepdims=True)
+    lost = 2 * margin.MARGIN * 3.0 * np.abs(X).sum(axis=1, keepdims=True)
     assert np.all(np.abs(frozen.score(X).reshape(200, -1) - scores(network, X)) <= lost)
 
 
@@ -127,12 +130,81 @@ def test_a_large_network_gets_a_coarser_grid_rather_than_a_large_margin() -> Non
     frozen = freeze(network)
     assert frozen.grid is not None
     assert 2.0**-20 < frozen.grid <= 2.0**-6
-    assert min(s.scaled.low for s in certify(frozen).slopes) < 2 * freezing.MARGIN
+    assert min(s.scaled.low for s in certify(frozen).slopes) < 2 * margin.MARGIN
 
 
 def test_freezing_a_frozen_network_changes_nothing() -> None:
     frozen = small()
     assert freeze(frozen) is frozen
+
+
+class TestFreezingAgain:
+    """No option is ignored for a frozen network: it is done, or refused."""
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_float32_is_float32_and_certified(self, seed: int) -> None:
+        torch.manual_seed(seed)
+        network = MonotonicNetwork([3, 16, 16, 1], monotonic_cst=[1, 0, -1], lipschitz=[1, 2, 3])
+        saturate(network)
+        frozen = freeze(network)
+        narrow = freeze(frozen, precision="float32")
+        assert (narrow.precision, narrow.grid) == ("float32", None)
+        assert certify(narrow).holds
+        assert narrow.certificate == certify(narrow).to_dict()
+        X = np.random.default_rng(seed).normal(size=(200, 3))
+        assert narrow.score(X).dtype == np.float32
+        assert np.allclose(narrow.score(X), frozen.score(X), rtol=0, atol=1e-3)
+        for step, before in zip(narrow.steps, frozen.steps, strict=True):
+            if isinstance(step, Dense) and isinstance(before, Dense):
+                assert np.all(np.abs(step.weight.astype(float)) <= np.abs(before.weight))
+
+    def test_and_back_to_float64(self) -> None:
+        again = freeze(small(precision="float32"), precision="float64")
+        assert (again.precision, again.grid) == ("float64", 2.0**-20)
+        assert "to the last bit" in certify(again).guarantee
+
+    def test_clip_and_grid_are_taken(self) -> None:
+        frozen = small()
+        other = freeze(frozen, clip=64.0, grid=2.0**-16)
+        assert (other.clip, other.grid) == (64.0, 2.0**-16)
+        assert certify(other).holds
+        coarse = freeze(frozen, grid=2.0**-16)
+        assert freeze(coarse, precision="float64") is coarse
+        assert freeze(coarse, clip=64.0).grid == 2.0**-16
+        assert freeze(frozen, grid=None).grid is None
+        assert freeze(freeze(frozen, grid=None), grid="auto").grid == 2.0**-20
+
+    def test_names_scaling_and_provenance_are_taken(self) -> None:
+        frozen = small(provenance={"seed": 7})
+        scaling = Scaling.fit(np.random.default_rng(0).normal(size=(9, 3)), "standard")
+        other = freeze(
+            frozen, features=["a", "b", "c"], scaling=scaling, provenance={"by": "hand"}
+        )
+        assert (other.features, other.scaling) == (("a", "b", "c"), scaling)
+        assert other.provenance == dict(frozen.provenance) | {"by": "hand"}
+        assert other.grid == frozen.grid
+        assert (other.certificate or {})["fingerprint"] == other.fingerprint
+        classes = freeze(by_hand(0.5, outputs="logits"), classes=["no", "yes"])
+        assert classes.classes == ("no", "yes")
+
+    def test_a_network_may_begin_with_a_sort(self) -> None:
+        frozen = replace(by_hand(0.5), steps=(Sort(1), Dense(np.array([[0.5]]), np.zeros(1))))
+        assert certify(freeze(frozen, precision="float32")).holds
+
+    def test_a_failing_network_is_not_repaired_in_silence(self) -> None:
+        with pytest.raises(ValueError, match="fails its certificate, and another `precision`"):
+            freeze(by_hand(-3.0), precision="float32")
+        assert not certify(freeze(by_hand(-3.0), features=["renamed"])).holds
+
+    def test_what_is_no_option_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="`precision='float16'` is unknown"):
+            freeze(small(), precision="float16")  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="`grid='fine'` must be a power of two"):
+            freeze(small(), grid="fine")  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="`clip=0` must be between"):
+            freeze(small(), clip=0)
+        with pytest.raises(TypeError, match="must be a fitted Scaling"):
+            freeze(small(), scaling="standard")  # type: ignore[arg-type]
 
 
 def test_training_goes_on_unchanged_after_freezing() -> None:
@@ -198,11 +270,11 @@ def test_what_freezing_itself_could_get_wrong_is_noticed(monkeypatch: pytest.Mon
     network = MonotonicNetwork([2, 8, 1], monotonic_cst=[1, 1])
     saturate(network)
     with monkeypatch.context() as patch:
-        patch.setattr(freezing, "_leave_margin", lambda frozen: frozen)
+        patch.setattr(margin, "_leave_margin", lambda frozen: frozen)
         with pytest.raises(RuntimeError, match="fails its certificate"):
             freeze(network)
     with monkeypatch.context() as patch:
-        patch.setattr(freezing, "_shrink", lambda step, factors, frozen: step)
+        patch.setattr(margin, "_shrink", lambda step, factors, frozen: step)
         with pytest.raises(RuntimeError, match="could not be brought below their bounds"):
             freeze(network)
     with monkeypatch.context() as patch:
@@ -226,7 +298,7 @@ def test_an_average_is_one_certified_network(layers: list[int], group_size: int 
     assert frozen.lipschitz == pytest.approx(3.0)
     X = np.random.default_rng(0).normal(size=(200, 3))
     expected = np.mean([scores(network, X) for network in networks], axis=0)
-    lost = 2 * freezing.MARGIN * 3.0 * np.abs(X).sum(axis=1, keepdims=True)
+    lost = 2 * margin.MARGIN * 3.0 * np.abs(X).sum(axis=1, keepdims=True)
     assert np.all(np.abs(frozen.score(X).reshape(200, -1) - expected) <= lost)
 
 

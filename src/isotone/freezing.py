@@ -2,9 +2,7 @@
 
 Weights are normalized once, in float64, and rounded inward: the exact sums of the stored numbers
 respect the bounds. A little of the slope of g is then given up along constrained features, so
-that also the *computed* score is monotone. With inputs on a grid of spacing q, E a bound of the
-rounding error and L the slope of g, it suffices that (λ − L) q ≥ 2E: inputs in one cell give the
-same bits, inputs in different cells give exact scores at least 2E apart.
+that also the *computed* score is monotone: see `isotone.margin`.
 """
 
 from __future__ import annotations
@@ -13,17 +11,16 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 import isotone
-from isotone import bounds
 from isotone.averaging import average
 from isotone.certificate import certify
-from isotone.elementary import Floats, Reals
+from isotone.elementary import Floats
 from isotone.frozen import FrozenNetwork, Precision
 from isotone.layers import (
     BoundedLayer,
@@ -34,19 +31,16 @@ from isotone.layers import (
     Residual,
     pointwise,
 )
+from isotone.margin import TRUNCATE, Grid, certified, round_again, spacing, store, toward_zero
 from isotone.network import LipschitzNetwork
 from isotone.norms import NORMS
-from isotone.rounding import divide, multiply, root, totals
+from isotone.rounding import multiply, root, totals
 from isotone.scaling import Scaling
 from isotone.steps import Blend, Dense, Sort, Step
 
 MAX_DENSE = 2**24  # entries of the matrix that a convolution is unrolled into
-FINEST_GRID = 2.0**-20
-COARSEST_GRID = 2.0**-6
-MARGIN = 2.0**-10  # share of λ that a grid may cost before a coarser one is taken
-_TRUNCATE = 1.0 - 2.0**-50  # more than the rounding of the products it is applied to
 
-Grid = float | Literal["auto"] | None
+_KEPT: Any = "as it is"  # the default of `grid`: "auto" for a network, its own for a frozen one
 
 
 def freeze(
@@ -55,27 +49,33 @@ def freeze(
     scaling: Scaling | None = None,
     features: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
-    precision: Precision = "float64",
-    clip: float = 1024.0,
-    grid: Grid = "auto",
+    precision: Precision | None = None,
+    clip: float | None = None,
+    grid: Grid = _KEPT,
     provenance: Mapping[str, Any] | None = None,
 ) -> FrozenNetwork:
     """Fix the numbers of a network so that `certify` holds for them.
 
     Parameters
     ----------
-    network : trained; left as it is. A frozen one is returned unchanged. Several networks of one
-        architecture are frozen into one, their average, which is as monotone as each of them
+    network : trained; left as it is. Several networks of one architecture are frozen into one,
+        their average, which is as monotone as each of them. A frozen one keeps what is not given
+        here, its grid as long as it keeps its precision; another `precision`, `clip` or `grid`
+        rounds its numbers inward once more
     scaling : from raw to the scaled inputs that the network was trained on; identity if None
     features, classes : names
-    precision : "float64", monotone to the last bit; "float32" is faster and monotone up to 2E
-    clip : scaled inputs are clamped to ±clip
-    grid : spacing of the scaled inputs, a power of two; "auto" is 2⁻²⁰, or coarser where that
-        would cost more than a thousandth of λ, and None for float32; None promises nothing
+    precision : "float64" (default), monotone to the last bit; "float32" is faster and monotone up
+        to 2E
+    clip : scaled inputs are clamped to ±clip, 1024 by default
+    grid : spacing of the scaled inputs, a power of two; "auto" (default) is 2⁻²⁰, or coarser where
+        that would cost more than a thousandth of λ, and None for float32; None promises nothing
         about computed scores
+    provenance : anything worth keeping that JSON can hold
     """
+    _check_options(scaling, precision, grid)
     if isinstance(network, FrozenNetwork):
-        return network
+        names = {"scaling": scaling, "features": features, "classes": classes}
+        return _freeze_again(network, names, precision, clip, grid, provenance)
     members = [network] if isinstance(network, LipschitzNetwork) else network
     if (
         not isinstance(members, Sequence)
@@ -86,20 +86,13 @@ def freeze(
             f"`freeze` takes a LipschitzNetwork or MonotonicNetwork, or several; got "
             f"{type(network).__name__}"
         )
-    if not isinstance(scaling, Scaling | None):
-        raise TypeError(
-            f"`scaling={scaling!r}` must be a fitted Scaling: Scaling.fit(X_train, 'standard')"
-        )
-    if isinstance(grid, str) and grid != "auto":
-        raise ValueError(f"`grid={grid!r}` must be a power of two, 'auto' or None")
-    first = members[0]
-    n = first.n_features
-    spacing = (FINEST_GRID if precision == "float64" else None) if grid == "auto" else grid
+    first, precision = members[0], precision or "float64"
+    n, grid = first.n_features, "auto" if grid is _KEPT else grid
     frozen = FrozenNetwork(
         features=tuple(f"x{i}" for i in range(n)) if features is None else tuple(features),
         scaling=Scaling.identity(n) if scaling is None else scaling,
-        steps=tuple(_store(step, precision) for step in _average(members)),
-        residual=_toward_zero(np.mean([m.residual() for m in members], axis=0), precision).astype(
+        steps=tuple(store(step, precision) for step in _average(members)),
+        residual=toward_zero(np.mean([m.residual() for m in members], axis=0), precision).astype(
             np.float64
         ),
         lipschitz=np.mean([m.lipschitz for m in members], axis=0),
@@ -108,16 +101,52 @@ def freeze(
         classes=None if classes is None else tuple(classes),
         metric=first.metric,
         precision=precision,
-        clip=clip,
-        grid=spacing,
+        clip=1024.0 if clip is None else clip,
+        grid=spacing(grid, precision),
         provenance={"isotone": isotone.__version__} | dict(provenance or {}),
     )
     _compare(members, frozen)
-    frozen = _leave_margin(_coarsen(frozen) if grid == "auto" else frozen)
-    certificate = certify(frozen)
-    if not certificate.holds:
-        raise RuntimeError(f"the frozen network fails its certificate: {certificate.to_json()}")
-    return replace(frozen, certificate=certificate.to_dict())
+    return certified(frozen, grid)
+
+
+def _check_options(scaling: object, precision: object, grid: object) -> None:
+    if not isinstance(scaling, Scaling | None):
+        raise TypeError(
+            f"`scaling={scaling!r}` must be a fitted Scaling: Scaling.fit(X_train, 'standard')"
+        )
+    if precision not in (None, "float64", "float32"):
+        raise ValueError(
+            f"`precision={precision!r}` is unknown; choose from ('float64', 'float32')"
+        )
+    if isinstance(grid, str) and grid != "auto" and grid is not _KEPT:
+        raise ValueError(f"`grid={grid!r}` must be a power of two, 'auto' or None")
+
+
+def _freeze_again(
+    frozen: FrozenNetwork,
+    names: Mapping[str, Any],
+    precision: Precision | None,
+    clip: float | None,
+    grid: Grid,
+    provenance: Mapping[str, Any] | None,
+) -> FrozenNetwork:
+    """A frozen network with what is given, and everything else as it is."""
+    changes: dict[str, Any] = {
+        name: value if name == "scaling" else tuple(value)
+        for name, value in names.items()
+        if value is not None
+    }
+    if provenance is not None:
+        changes["provenance"] = dict(frozen.provenance) | dict(provenance)
+    if changes:
+        frozen = replace(frozen, **changes)
+        frozen = replace(frozen, certificate=certify(frozen).to_dict())
+    precision, clip = precision or frozen.precision, frozen.clip if clip is None else clip
+    if grid is _KEPT:
+        grid = frozen.grid if precision == frozen.precision else "auto"
+    if (precision, clip, grid) == (frozen.precision, frozen.clip, frozen.grid):
+        return frozen
+    return round_again(frozen, precision, clip, grid)
 
 
 @torch.no_grad()
@@ -131,87 +160,6 @@ def _compare(members: Sequence[LipschitzNetwork], frozen: FrozenNetwork) -> None
     size = np.abs(expected) + frozen.lipschitz.sum()
     if not np.all(np.abs(plain.score(x).reshape(expected.shape) - expected) <= 1e-3 * size):
         raise RuntimeError("the frozen steps do not compute what the network does; report a bug")
-
-
-def _leave_margin(frozen: FrozenNetwork) -> FrozenNetwork:
-    """Shrink the columns of the first step until every slope of g leaves the margin it must."""
-    margin = _margin(frozen)
-    constrained = np.any(frozen.monotonic_cst != 0, axis=0)
-    # the residual is what must be left room for; float32 may have rounded it below λ
-    room = np.where(constrained, _least_residual(frozen), frozen.lipschitz)
-    allowed = room * _TRUNCATE - np.where(constrained, margin, 0.0)
-    if np.any(allowed <= 0):
-        worst = int(np.argmin(allowed))
-        raise ValueError(
-            f"along feature {frozen.features[worst]!r} the rounding margin {margin:.3g} uses up "
-            f"λ = {frozen.lipschitz[worst]:.3g}; choose a coarser `grid` or a smaller `clip`"
-            + (", or precision='float64'" if frozen.precision == "float32" else "")
-        )
-    for _ in range(8):  # one or two suffice: what is shrunk rounds inward
-        factors = _shrink_factors(frozen, allowed)
-        if np.all(factors == 1.0):
-            return frozen
-        frozen = replace(
-            frozen, steps=(_shrink(frozen.steps[0], factors, frozen), *frozen.steps[1:])
-        )
-    raise RuntimeError("the slopes of the network could not be brought below their bounds")
-
-
-def _shrink_factors(frozen: FrozenNetwork, allowed: Floats) -> Floats:
-    slopes = bounds.slopes(frozen.steps, frozen.n_features).max(axis=0)
-    with np.errstate(divide="ignore"):
-        if frozen.metric == "1":
-            factors: Floats = np.minimum(1.0, allowed / slopes)
-            return factors
-        constants = bounds.constants(frozen.steps, frozen.lipschitz, frozen.metric)
-        return np.full(len(allowed), np.minimum(1.0, 1.0 / constants).min())
-
-
-def _shrink(step: Step, factors: Floats, frozen: FrozenNetwork) -> Dense:
-    assert isinstance(step, Dense)  # `_steps` begins with one
-    inward = np.where(factors < 1.0, factors * _TRUNCATE, 1.0)
-    return Dense(_toward_zero(step.weight * inward, frozen.precision), step.bias)
-
-
-def _least_residual(frozen: FrozenNetwork) -> Floats:
-    """λᵢ as the residual really has it: half of it where it serves probabilities."""
-    share = 0.5 if frozen.of_classes else 1.0
-    size = np.where(frozen.monotonic_cst != 0, np.abs(frozen.residual), math.inf)
-    least: Floats = np.minimum(share * size.min(axis=0), frozen.lipschitz)
-    return least
-
-
-def _margin(frozen: FrozenNetwork) -> float:
-    """2E / q, or nothing where no promise is made about computed scores."""
-    if frozen.grid is None or not np.any(frozen.monotonic_cst):
-        return 0.0
-    return float(divide(multiply(2.0, bounds.rounding_errors(frozen).max()), frozen.grid))
-
-
-def _coarsen(frozen: FrozenNetwork) -> FrozenNetwork:
-    """Take the finest grid whose margin is a small share of λ."""
-    constrained = np.any(frozen.monotonic_cst != 0, axis=0)
-    if frozen.grid is None or not np.any(constrained):
-        return frozen
-    least = MARGIN * float(frozen.lipschitz[constrained].min())
-    while _margin(frozen) > least and frozen.grid is not None and frozen.grid < COARSEST_GRID:
-        frozen = replace(frozen, grid=2.0 * frozen.grid)
-    return frozen
-
-
-def _store(step: Step, precision: Precision) -> Step:
-    """The step with its numbers in the given precision, weights rounded toward zero."""
-    if isinstance(step, Blend):
-        return replace(step, steps=tuple(_store(inner, precision) for inner in step.steps))
-    if isinstance(step, Dense):
-        return Dense(_toward_zero(step.weight, precision), step.bias.astype(precision))
-    return step
-
-
-def _toward_zero(values: Floats | Reals, precision: Precision) -> Reals:
-    rounded = values.astype(precision)
-    too_large = np.abs(rounded.astype(np.float64)) > np.abs(values)
-    return np.where(too_large, np.nextafter(rounded, rounded.dtype.type(0)), rounded)
 
 
 @dataclass
@@ -331,8 +279,8 @@ def _unroll_residual(module: Residual, state: _Unrolled) -> None:
         _unroll(inner, branch)
     branch.reorder(state.order)
     mix = float(torch.sigmoid(module.mix.detach().double()))
-    weight = float(_toward_zero(np.array([mix]), "float32")[0])
-    keep = float(_toward_zero(np.array([1.0 - weight]), "float32")[0])
+    weight = float(toward_zero(np.array([mix]), "float32")[0])
+    keep = float(toward_zero(np.array([1.0 - weight]), "float32")[0])
     state.steps.append(Blend(keep, weight, tuple(branch.steps)))
 
 
@@ -355,7 +303,7 @@ def inward(weight: Floats, constraint: Constraint) -> Floats:
     else:
         sizes = totals(size)[:, None]
     over = sizes > constraint.bound
-    factor = np.where(over, constraint.bound / np.where(over, sizes, 1.0) * _TRUNCATE, 1.0)
+    factor = np.where(over, constraint.bound / np.where(over, sizes, 1.0) * TRUNCATE, 1.0)
     return weight * factor
 
 
