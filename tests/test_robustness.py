@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -153,3 +154,29 @@ def test_what_cannot_be_decided_is_said() -> None:
     values = replace(classes(directions=np.zeros((3, 3))), outputs="values", classes=None)
     with pytest.raises(ValueError, match=r"decisions need one output, or classes; this"):
         certify(values).certified_radius(X)
+
+
+class TestShiftsByName:
+    def test_they_are_those_of_the_features(self) -> None:
+        certificate = certify(classes())
+        by_place = certificate.flip_bound(X, [0.0, 0.05, (-0.02, 0.01)])
+        first, second, third = certificate.frozen.features
+        assert 0 < by_place < 1
+        assert certificate.flip_bound(X, {third: (-0.02, 0.01), second: 0.05}) == by_place
+        series = pd.Series([0.05, 0.0], index=[second, first])
+        assert certificate.flip_bound(X, series) == certificate.flip_bound(X, [0, 0.05, 0])
+        assert certificate.flip_bound(X, pd.Series([0, 0.05, 0])) > 0  # by place
+        assert certificate.flip_bound(X, {}) == 0
+
+    def test_unknown_names_are_refused(self) -> None:
+        certificate = certify(classes())
+        names = ", ".join(map(repr, certificate.frozen.features))
+        message = f"`shifts` names 'incme'; the features are {names}: name some of these"
+        with pytest.raises(ValueError, match=message):
+            certificate.flip_bound(X, {"incme": 1.0})
+
+    @pytest.mark.parametrize("bad", ["wide", (1.0, 2.0, 3.0), None, np.nan, (0.0, np.inf)])
+    def test_what_is_no_shift_is_refused(self, bad: Any) -> None:
+        certificate = certify(classes())
+        with pytest.raises(ValueError, match="must hold finite numbers or pairs"):
+            certificate.flip_bound(X, {certificate.frozen.features[0]: bad})

@@ -186,7 +186,15 @@ class Certificate:
         ----------
         X : (n_rows, n_features), raw
         shifts : for every feature a number δ (it may move by anything within ±δ, raw units)
-            or a pair (low, high)
+            or a pair (low, high); or these by name, the other features standing still
+
+        Examples
+        --------
+        >>> import isotone
+        >>> network = isotone.MonotonicNetwork([2, 8, 1], monotonic_cst=[1, -1])
+        >>> certificate = isotone.certify(isotone.freeze(network, features=["income", "debt"]))
+        >>> certificate.flip_bound([[1.0, 2.0], [3.0, 1.0]], shifts={"debt": 0.0})
+        0.0
         """
         decisions, table = self.decisions(threshold), self.frozen.table(X)
         score = self.frozen.score(table).astype(np.float64)

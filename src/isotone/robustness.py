@@ -7,8 +7,9 @@ classes (`Contest`), which stands as long as its difference to every other logit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,8 @@ from isotone.elementary import Floats
 from isotone.frozen import FrozenNetwork
 
 Flags = NDArray[np.bool_]
-Shifts = Sequence[float | tuple[float, float]] | Floats
+Shift = float | tuple[float, float]
+Shifts = Sequence[Shift] | Mapping[str, Shift] | Floats
 
 _SHORTEN = 1.0 - 2.0**-30  # distances are multiplied by this, more than they can be rounded
 
@@ -184,15 +186,49 @@ def _reach(gap: Floats, slope: Floats, lost: Floats) -> Floats:
 def _shift_ranges(shifts: Shifts, features: tuple[str, ...]) -> tuple[Floats, Floats]:
     if isinstance(shifts, int | float):
         raise ValueError(f"`shifts={shifts}` must have one entry per feature, 0 for none")
+    named = _named(shifts)
+    if named is not None:
+        shifts = _by_name(named, features)
     if len(shifts) != len(features):
         raise ValueError(
             f"`shifts` has {len(shifts)} entries but the network has {len(features)} features "
             f"({', '.join(features)}); give one per feature, 0 for none"
         )
-    pairs = [(-abs(s), abs(s)) if np.ndim(s) == 0 else tuple(s) for s in shifts]  # type: ignore[arg-type]
-    if any(len(pair) != 2 for pair in pairs) or not np.all(np.isfinite(pairs)):
+    low, high = np.array([_pair(shift) for shift in shifts], dtype=np.float64).T
+    if not np.all(np.isfinite(low) & np.isfinite(high)):
         raise ValueError(f"`shifts` must hold finite numbers or pairs (low, high); got {shifts}")
-    low, high = np.array(pairs, dtype=np.float64).T
     if np.any(low > high):
         raise ValueError(f"`shifts` must have low ≤ high; got {shifts}")
     return np.minimum(low, 0.0), np.maximum(high, 0.0)
+
+
+def _named(shifts: Any) -> Mapping[str, Shift] | None:
+    """Shifts by name: a dictionary, or a series of pandas whose index holds names."""
+    if isinstance(shifts, Mapping):
+        return shifts
+    index = getattr(shifts, "index", None)  # a method of lists
+    if index is None or callable(index) or not all(isinstance(name, str) for name in index):
+        return None
+    return dict(zip(index, shifts, strict=True))
+
+
+def _by_name(shifts: Mapping[str, Shift], features: tuple[str, ...]) -> list[Shift]:
+    """One shift per feature, 0 for those that are not named."""
+    unknown = [name for name in shifts if name not in features]
+    if unknown:
+        raise ValueError(
+            f"`shifts` names {', '.join(map(repr, unknown))}; the features are "
+            f"{', '.join(map(repr, features))}: name some of these"
+        )
+    return [shifts.get(name, 0.0) for name in features]
+
+
+def _pair(shift: Any) -> tuple[float, float]:
+    """Lowest and highest shift; NaN for what is neither a number nor two."""
+    try:
+        values = np.asarray(shift, dtype=np.float64)
+    except (TypeError, ValueError):
+        return math.nan, math.nan
+    if values.ndim == 0:
+        return -abs(float(values)), abs(float(values))
+    return (float(values[0]), float(values[1])) if values.shape == (2,) else (math.nan, math.nan)
