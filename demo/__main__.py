@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import shlex
 import subprocess
@@ -94,10 +93,10 @@ def choose(tables: Tables, out: Path) -> None:
 def show(out: Path) -> None:
     """The report: the model at its working point, in a browser."""
     found = json.loads((out / files.WORKING_POINT).read_text())
-    least = math.nextafter(found["threshold"], math.inf)  # the least score that exceeds it
     isotone_(
         *("report", out / files.MODEL, out / files.CANDIDATES, "--target", "is_signal"),
-        *("--threshold", least, "--title", "A heavy-flavor trigger", "--out", out / files.REPORT),
+        *("--threshold", found["threshold"], "--title", "A heavy-flavor trigger"),
+        *("--out", out / files.REPORT),
     )
 
 

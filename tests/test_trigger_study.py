@@ -49,14 +49,14 @@ def test_the_working_point_is_the_loosest_below_the_rate(tables: Tables) -> None
     n = n_validation(tables.about) * tables.about["size"]["passes"]
 
     def rate(threshold: float) -> float:
-        passed = len(np.unique(candidates.event[scores > threshold]))
+        passed = len(np.unique(candidates.event[scores >= threshold]))
         return 30e6 * (1 - math.exp(-5.24 * passed / n))
 
     assert point.rate == pytest.approx(rate(point.threshold))
     assert point.rate <= 660e3
     looser = scores[scores < point.threshold].max()
     assert rate(looser) > 660e3 or rate(looser) == point.rate
-    collisions = len(np.unique(candidates.collision[scores > point.threshold]))
+    collisions = len(np.unique(candidates.collision[scores >= point.threshold]))
     assert (
         1 / math.sqrt(2 * collisions) < point.rate_error / point.rate < 2 / math.sqrt(collisions)
     )
@@ -80,7 +80,7 @@ def test_a_hadron_passes_once_if_any_candidate_does() -> None:
         np.array([0.6, 0.1, 0.6, 3.0]),
         np.array([2, 0, 1, 0]),
     )
-    passed = passing(hadrons, candidates, np.array([0.1, 0.9, 0.5]), 0.5)
+    passed = passing(hadrons, candidates, np.array([0.1, 0.9, 0.5]), 0.9)
     assert passed.tolist() == [True, False, False, False]
     channels = by_channel(hadrons, passed)
     assert channels.value.tolist() == [1.0, 0.0]

@@ -10,8 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isotone import certify
 from isotone.efficiency import Efficiency, by_bin, by_group, quantile_edges
+from isotone.report.outcomes import Outcomes
+from isotone.robustness import Decisions
 from isotone.working_point import Exposure, best_scores, choose
+from networks import by_hand
 
 SCORES = st.lists(st.integers(-5, 20).map(float), min_size=1, max_size=40)
 
@@ -31,12 +35,30 @@ def test_the_threshold_is_the_loosest_that_the_rate_allows(
     if exposure.n_allowed(max_rate) == 0:
         return
     point = choose(best, exposure, max_rate)
-    assert point.n_passed == (best > point.threshold).sum()
+    assert point.n_passed == (best >= point.threshold).sum()
     assert point.rate == exposure.rate(point.n_passed) <= max_rate * (1 + 1e-12)
-    refused = best[best <= point.threshold]
+    refused = best[best < point.threshold]
     if len(refused):  # ties pass together or not at all
         looser = (best >= refused.max()).sum()
         assert looser > exposure.n_allowed(max_rate)
+
+
+@given(SCORES, st.floats(1e4, 9.9e5))
+def test_the_report_and_the_certificate_decide_as_the_trigger(
+    scores: list[float], max_rate: float
+) -> None:
+    """score ≥ threshold, also for a score that is the threshold."""
+    best, exposure = np.array(scores), Exposure(100, 1e6)
+    point = choose(best, exposure, max_rate)
+    frozen = by_hand(0.5, outputs="logits")
+    for threshold in (point.threshold, float(best[0])):
+        passed = (best >= threshold).tolist()
+        found = Outcomes.of(frozen, threshold, None).decide(best)
+        assert found is not None
+        assert found.tolist() == passed
+        decisions = certify(frozen).decisions(threshold)
+        assert isinstance(decisions, Decisions)
+        assert decisions._gap(best)[0].tolist() == passed
 
 
 def test_the_error_is_that_of_a_bootstrap_of_blocks() -> None:
@@ -48,7 +70,7 @@ def test_the_error_is_that_of_a_bootstrap_of_blocks() -> None:
     alone = choose(best, exposure, 5e4)
     assert point.threshold == alone.threshold
     assert point.rate_error == pytest.approx(2 * alone.rate_error)
-    counts = np.bincount(block, best > point.threshold)
+    counts = np.bincount(block, best >= point.threshold)
     draws = rng.poisson(1.0, (2000, 500)) @ counts / 8000 * 1e6
     assert point.rate_error == pytest.approx(draws.std(), rel=0.1)
 

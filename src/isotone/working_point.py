@@ -1,6 +1,7 @@
 """The working point of a trigger: the loosest threshold whose output rate can be afforded.
 
-An event passes if the score of any of its candidates exceeds the threshold.
+An event passes if the score of any of its candidates is at least the threshold, as everywhere in
+this library.
 """
 
 from __future__ import annotations
@@ -79,7 +80,10 @@ class Exposure:
 
 @dataclass(frozen=True)
 class WorkingPoint:
-    """A candidate passes if its score exceeds `threshold`; rates in Hz."""
+    """A candidate passes if its score is at least `threshold`; rates in Hz.
+
+    Compare in float64: as a float32 the threshold may be that of events that must not pass.
+    """
 
     threshold: float
     rate: float
@@ -92,6 +96,8 @@ def choose(
 ) -> WorkingPoint:
     """The loosest threshold with an output rate of at most `max_rate`.
 
+    Events of one score pass together or not at all: with ties fewer pass than the rate allows.
+
     Parameters
     ----------
     best : the largest score of every background event that has a candidate, see `best_scores`
@@ -103,7 +109,7 @@ def choose(
     --------
     >>> point = choose(np.array([0.1, 0.9, 0.5, 0.7]), Exposure(100, input_rate=1e6), 2e4)
     >>> point.threshold, point.rate, point.n_passed
-    (0.5, 20000.0, 2)
+    (0.5000000000000001, 20000.0, 2)
     """
     _check(best, exposure)
     n_allowed = exposure.n_allowed(max_rate)
@@ -113,13 +119,14 @@ def choose(
             "larger sample, or allow a larger rate"
         )
     ranked = np.sort(best)[::-1]
-    everything = np.nextafter(ranked[-1], -np.inf)
-    threshold = ranked[n_allowed] if n_allowed < len(ranked) else everything
-    passed = best > threshold
+    # the first that must not pass, and all that tie with it, are just below
+    loosest = np.nextafter(ranked[n_allowed], np.inf) if n_allowed < len(ranked) else ranked[-1]
+    threshold = float(loosest)
+    passed = best >= threshold
     n_passed = int(passed.sum())
     counts = _per_block(passed, block)
     error = exposure.error(n_passed, math.sqrt(float((counts**2).sum())))
-    return WorkingPoint(float(threshold), exposure.rate(n_passed), error, n_passed)
+    return WorkingPoint(threshold, exposure.rate(n_passed), error, n_passed)
 
 
 def best_scores(scores: Floats, event: NDArray[Any]) -> tuple[Floats, NDArray[np.intp]]:

@@ -18,7 +18,7 @@ EDGES: Floats = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 11.0, 15.0, 25
 
 def passing(hadrons: Hadrons, candidates: Candidates, scores: Floats, threshold: float) -> Bools:
     """Which hadrons pass; both tables are of one sample, and the events are numbered alike."""
-    return np.isin(hadrons.event, candidates.event[scores > threshold])
+    return np.isin(hadrons.event, candidates.event[scores >= threshold])
 
 
 def by_channel(hadrons: Hadrons, passed: Bools, min_proper_time: float = 0.2) -> Efficiency:

@@ -51,7 +51,7 @@ def efficiency(model: Model, threshold: float, X: Floats, feature: Feature) -> F
     for value in feature.values:
         moved = X.copy()
         moved[:, feature.column] = value
-        shares.append(np.mean(model.score(moved) > threshold))
+        shares.append(np.mean(model.score(moved) >= threshold))
     return np.array(shares)
 
 
@@ -59,7 +59,7 @@ def boundary(model: Model, threshold: float, displacement: Floats, pt: Floats) -
     """The least Σp_T that passes at each displacement, for a model of these two inputs."""
     rows = np.zeros((len(displacement) * len(pt), 4))
     rows[:, 3], rows[:, 1] = np.repeat(displacement, len(pt)), np.tile(pt, len(displacement))
-    passed = (model.score(rows) > threshold).reshape(len(displacement), len(pt))
+    passed = (model.score(rows) >= threshold).reshape(len(displacement), len(pt))
     return np.where(passed.any(axis=1), pt[passed.argmax(axis=1)], np.nan)
 
 

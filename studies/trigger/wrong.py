@@ -77,7 +77,7 @@ def change(model: Model, threshold: float, seen: Mapping[str, Response], worse: 
 
 def accepted(model: Model, threshold: float, candidates: Candidates, n: int) -> Floats:
     """How many passes of each of `n` collisions are kept."""
-    passed = model.score(candidates.X) > threshold
+    passed = model.score(candidates.X) >= threshold
     first = np.unique(candidates.event[passed], return_index=True)[1]
     return np.bincount(candidates.collision[passed][first], minlength=n).astype(float)
 
@@ -97,7 +97,7 @@ def difference(
 
 
 def _passed(model: Model, threshold: float, signal: Candidates, beauty: bool) -> set[int]:
-    kept = (model.score(signal.X) > threshold) & ((signal.channel < BEAUTY_BELOW) == beauty)
+    kept = (model.score(signal.X) >= threshold) & ((signal.channel < BEAUTY_BELOW) == beauty)
     return set(signal.event[kept].tolist())
 
 

@@ -60,10 +60,10 @@ def trigger(
 ) -> None:
     """Choose a threshold by output rate, and tell the efficiency of signal there.
 
-    Rows are candidates, several for an event. An event passes if a candidate's score exceeds the
-    threshold: the loosest for which background events pass at no more than --max-rate. Use rows
-    that the model was not trained on. Efficiencies are of signal events with a candidate. The
-    candidates of an event may be in several tables.
+    Rows are candidates, several for an event. An event passes if a candidate's score is at least
+    the threshold: the loosest for which background events pass at no more than --max-rate. Use
+    rows that the model was not trained on. Efficiencies are of signal events with a candidate.
+    The candidates of an event may be in several tables.
 
     For example, 60000 simulated collisions, at 5.24 in a crossing:
 
@@ -122,7 +122,8 @@ class Result:
 
     Parameters
     ----------
-    n_tied : background events at the threshold, which would be too many; 0 if none are
+    n_tied : background events that share the score just below the threshold, which would be too
+        many; 0 if none are
     groups : by column, "" for all signal
     curves : by value of the column that divides them, "all" without one
     """
@@ -153,10 +154,12 @@ def _judge(candidates: Candidates, exposure: Exposure, max_rate: float, asked: A
     background = candidates.background.best([asked.block] if asked.block else [])
     blocks = background.labels[asked.block] if asked.block else None
     point = choose(background.score, exposure, max_rate, blocks)
-    tied = int((background.score == point.threshold).sum())
-    n_tied = tied if point.n_passed < exposure.n_allowed(max_rate) else 0
+    n_tied = 0
+    if point.n_passed < exposure.n_allowed(max_rate):
+        refused = background.score[background.score < point.threshold]
+        n_tied = int((refused == refused.max()).sum()) if len(refused) else 0
     signal = candidates.signal.best(asked.of_signal)
-    passed = signal.score > point.threshold
+    passed = signal.score >= point.threshold
     groups = {"": by_group(passed, np.full(len(signal), "all signal"))}
     groups |= {name: _in_order(by_group(passed, signal.labels[name])) for name in asked.groups}
     if asked.against is None:
@@ -196,15 +199,15 @@ def _parts(signal: Candidates, split: str | None) -> dict[str, Any]:
 def _print(result: Result, max_rate: float, exposure: Exposure, against: str | None) -> None:
     point = result.point
     facts = {
-        "threshold": f"{point.threshold:.6g}; a candidate passes if its score exceeds it",
+        "threshold": f"{point.threshold!r}; a candidate passes if its score is at least that",
         "rate": f"{_khz(point.rate, 4)} ± {_khz(point.rate_error, 2)} kHz, at most "
         f"{_khz(max_rate, 4)} allowed: {point.n_passed:,} of {exposure.n_events:,} background "
         "events pass",
     }
     if result.n_tied:
         facts["ties"] = (
-            f"{result.n_tied:,} background events score exactly the threshold; more would pass "
-            "with them than are allowed"
+            f"{result.n_tied:,} background events have the score just below; more would pass with "
+            "them than are allowed"
         )
     output.print(terminal.facts(**facts))
     for name, found in result.groups.items():
