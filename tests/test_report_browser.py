@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from browser import Opened, chromium, opened
-from isotone import FrozenNetwork, Scaling, certify, report
+from isotone import FrozenNetwork, Log, MonotonicNetwork, Scaling, certify, freeze, report
 from isotone.export.parity import check_rows
 from isotone.report.arithmetic import describe_network
 from networks import every_step, small
@@ -316,6 +317,33 @@ def test_directions_that_are_not_proved_are_not_called_free(browser: Any, tmp_pa
 
 
 BACKGROUND = "() => getComputedStyle(document.body).backgroundColor"
+
+
+TICKS = """() => [...document.querySelectorAll("#responses svg.chart")].map((chart) =>
+    [...chart.querySelectorAll(".labels text")].map((text) => text.textContent)
+        .filter((text) => !text.includes("%")))"""
+
+
+def test_logarithmic_axes_of_columns_with_zeros_have_ticks(browser: Any, tmp_path: Path) -> None:
+    """Ticks are spread, and 0 is one of them where rows have it."""
+    rng = np.random.default_rng(0)
+    size = np.where(rng.random(500) < 0.3, 0.0, rng.lognormal(3, 2, 500))
+    gains = 100 * rng.normal(size=500)
+    X = np.column_stack([size, size, np.maximum(size, 0.01), gains])
+    kinds = [Log(offset=1.0), Log(floor=1e-12), "log", Log(offset=500.0)]
+    torch.manual_seed(0)
+    names = ["offset", "floor", "positive", "gains"]
+    network = MonotonicNetwork([4, 8, 1], monotonic_cst=[1, 1, 1, 1], outputs="logits")
+    frozen = freeze(network, scaling=Scaling.fit(X, kinds), features=names)
+    pd.DataFrame(X, columns=names).to_csv(tmp_path / "t.csv", index=False)
+    report.write(frozen, tmp_path / "report.html", tmp_path / "t.csv")
+    with opened(browser, tmp_path / "report.html") as page:
+        found = dict(zip(names, page.run(TICKS), strict=True))
+        page.assert_clean()
+    assert all(len(ticks) >= 3 for ticks in found.values()), found
+    assert {name for name, ticks in found.items() if "0" in ticks} == {"offset", "floor", "gains"}
+    assert {"10", "100", "1000"} <= set(found["offset"])
+    assert any(tick.startswith("\u2212") for tick in found["gains"])
 
 
 @pytest.mark.parametrize("kind", ["two classes", "classes", "values", "several values"])

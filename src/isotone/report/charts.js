@@ -79,28 +79,50 @@ isotone.charts = (() => {
       of: (v) => from + ((forth(v) - low) / wide) * (to - from),
       at: (pixel) => back(low + ((pixel - from) / (to - from)) * wide),
       value: (share) => back(low + share * wide),
-      ticks: (n) => (map.log ? decades(back(low), back(high), n) : ticks(low, high, n)),
+      ticks: (n) => (map.log
+        ? decades(back(low), back(high), n, (v) => (forth(v) - low) / wide, map.zero)
+        : ticks(low, high, n)),
     };
   }
 
-  /* Ticks of a logarithmic axis: powers of ten, with 2 and 5 between if there is room. */
-  function decades(low, high, n) {
-    const found = [];
-    const from = low > 0 ? Math.floor(Math.log10(low)) : -6;
-    const to = Math.ceil(Math.log10(Math.max(high, 1e-300)));
+  /* Ticks of a logarithmic axis: powers of ten, with 2 and 5 between if there is room, and 0 if it is
+     among the values, which an offset or a floor puts somewhere. `place` tells where on the axis, from 0 to 1, a value is:
+     values near 0 lie close together then. */
+  function decades(low, high, n, place, zero) {
+    const inside = (v) => (v === 0 ? place(v) > -1e-6 && place(v) < 1 + 1e-6 : v >= low && v <= high);
+    const apart = 0.6 / Math.max(n, 1);
+    const size = Math.max(Math.abs(low), Math.abs(high), 1e-300);
+    const least = low > 0 ? Math.max(low, 1e-300) : 1e-18 * size;
+    const powers = [];
+    for (let k = Math.ceil(Math.log10(size)); k >= Math.floor(Math.log10(least)); k -= 1) powers.push(k);
     for (const steps of [[1, 2, 5], [1, 3], [1]]) {
-      found.length = 0;
-      for (let k = from; k <= to; k += 1) {
-        for (const step of steps) {
+      const found = thin(values(steps), 0);
+      if (found.length >= 2 && found.length <= n && found.length === thin(found, apart).length) return found;
+    }
+    let found = thin(values([1]), apart);
+    if (found.length < 3) found = thin([...found, ...values([1, 2, 5])], apart);
+    return found.length < 2 ? ticks(low, high, n) : found;
+
+    /* What there may be, the most wanted first: 0, then large ones. */
+    function values(steps) {
+      const made = zero ? [0] : [];
+      for (const k of powers) {
+        for (const step of [...steps].reverse()) {
           const v = Number((step * 10 ** k).toPrecision(6));
-          if (v >= low && v <= high) found.push(v);
+          made.push(v, -v);
         }
       }
-      if (found.length <= n) break;
+      return made.filter(inside);
     }
-    if (found.length < 2) return ticks(low, high, n);
-    const every = Math.ceil(found.length / Math.max(n, 1));
-    return found.filter((_, k) => k % every === 0);
+
+    /* Those that keep a distance from the more wanted ones, in order. */
+    function thin(wanted, distance) {
+      const kept = [];
+      for (const v of wanted) {
+        if (kept.every((other) => Math.abs(place(v) - place(other)) > distance)) kept.push(v);
+      }
+      return kept.sort((a, b) => a - b);
+    }
   }
 
   /* An empty chart with axes and labels; returns the parts to draw into. */

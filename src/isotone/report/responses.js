@@ -30,6 +30,7 @@ isotone.alongFeature = (network, control) => {
     forth: (v) => network.along(i, v),
     back: (t) => network.back(i, t),
     log: network.scaling.log[i],
+    zero: control.low <= 0,
   };
   return { low: control.axis[0], high: control.axis[1], map };
 };
