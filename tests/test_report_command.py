@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import isotone
 from isotone import cli, report
 from isotone.report import page
 from isotone.report.history import read_history
@@ -95,8 +96,25 @@ def test_a_page_that_is_too_large_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page, "MAX_BYTES", 50_000)
-    with pytest.raises(ValueError, match=r"must stay below 0 MB .* embed fewer rows"):
+    with pytest.raises(ValueError, match=r"must stay below 0 MB .* look at a smaller network"):
         report.write(two_classes(), tmp_path / "r.html")
+
+
+def test_a_wide_table_is_embedded_with_fewer_rows(tmp_path: Path) -> None:
+    """A hundred columns, whose two thousand rows would take 4 MB."""
+    names = [f"x{i}" for i in range(100)]
+    network = isotone.MonotonicNetwork([100, 16, 1], monotonic_cst=[1] * 100)
+    frozen = isotone.freeze(network, features=names)
+    X = np.random.default_rng(0).normal(size=(3000, 100))
+    pd.DataFrame(X, columns=names).to_csv(tmp_path / "wide.csv", index=False)
+    size = report.write(frozen, tmp_path / "r.html", tmp_path / "wide.csv")
+    data = content(tmp_path / "r.html")
+    n_rows = len(data["rows"]["number"])
+    assert 0.9 * page.MAX_BYTES < size <= page.MAX_BYTES
+    assert 500 < n_rows < 2000
+    assert data["sample"]["n"] == 3000  # statistics are of all
+    for numbers, column in zip(data["rows"]["columns"], X.T, strict=True):
+        assert numbers == column[data["rows"]["number"]].tolist()
 
 
 def run(*words: object) -> None:

@@ -10,7 +10,7 @@ score.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,8 @@ def write(
     target : column of the table that the model predicts; by default the one it was trained on
     threshold : a row is accepted if its score is at least this; 0 for two classes by default
     weights : column of the table that says how much every row counts
-    max_rows : how many rows of the table the file holds at most; statistics are of all rows
+    max_rows : how many rows of the table the file holds at most, fewer if it would be too large
+        to be sent around; statistics are of all rows
     history : losses of the epochs, as `History.to_dict` gives them
     """
     if max_rows < 0:
@@ -65,7 +66,8 @@ def write(
     data = content(certificate, outcomes, sample, max_rows)
     data["history"] = None if history is None else check_history(history)
     lead, found = (part(certificate, outcomes) for part in (verdict.lead, verdict.to_html))
-    text = page.assemble(title or "Report of a monotonic model", lead, found, data)
+    heading = title or "Report of a monotonic model"
+    text = _fitting(sample, data, lambda: page.assemble(heading, lead, found, data))
     with replacing(Path(path)) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return len(text.encode("utf-8"))
@@ -96,6 +98,18 @@ def content(
         "statistics": statistics.describe(frozen, outcomes, sample, scores),
         "robustness": robust,
     }
+
+
+def _fitting(sample: Sample | None, data: dict[str, Any], assemble: Callable[[], str]) -> str:
+    """The page, with as many of its rows as there is room for."""
+    text = assemble()
+    while page.excess(text) > 0 and sample is not None and data["rows"]["number"]:
+        n, size = len(data["rows"]["number"]), len(page.to_json(data["rows"]).encode("utf-8"))
+        share = max(0.0, 1.0 - page.excess(text) / size)
+        data["rows"] = presets.embedded_rows(sample, min(int(0.98 * share * n), n - 1))
+        text = assemble()
+    page.refuse_excess(text)
+    return text
 
 
 def _threshold(frozen: FrozenNetwork, threshold: float | None) -> float | None:

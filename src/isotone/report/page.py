@@ -47,15 +47,22 @@ def assemble(title: str, lead: str, verdict: str, data: Mapping[str, Any]) -> st
         "data": to_json(data),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
-    text = _fill(_file("page.html"), parts)
-    size = len(text.encode("utf-8"))
-    if size > MAX_BYTES:
+    return _fill(_file("page.html"), parts)
+
+
+def excess(text: str) -> int:
+    """By how many bytes a page is too large to be sent around; 0 or less if it is not."""
+    return len(text.encode("utf-8")) - MAX_BYTES
+
+
+def refuse_excess(text: str) -> None:
+    """Raise `ValueError` if a page is too large."""
+    if excess(text) > 0:
         raise ValueError(
-            f"the report would have {size / 1e6:.1f} MB and must stay below "
-            f"{MAX_BYTES / 1e6:.0f} MB to be sent around; embed fewer rows (max_rows, --max-rows) "
-            "or look at a smaller network"
+            f"the report would have {len(text.encode('utf-8')) / 1e6:.1f} MB without any row of a "
+            f"table and must stay below {MAX_BYTES / 1e6:.0f} MB to be sent around; look at a "
+            "smaller network, or at a table of fewer columns"
         )
-    return text
 
 
 def to_json(data: Any) -> str:
