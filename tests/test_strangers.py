@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 import isotone
-from isotone import certify, report
+from isotone import certify, export, report
 from isotone.cli import main
 from networks import by_hand
 
@@ -146,3 +148,51 @@ def test_slopes_are_said_to_be_those_of_the_exact_function(tmp_path: Path, capsy
     out = " ".join(capsys.readouterr().out.split())
     assert "Slopes are those of the exact function within that range; computed scores move" in out
     assert "those of the exact function" in (tmp_path / "report.html").read_text()
+
+
+def everything(directory: Path) -> bytes:
+    """All bytes of all files, unpacked where they are archives."""
+    found = b""
+    for path in directory.rglob("*"):
+        if path.is_file():
+            found += path.read_bytes()
+        if path.is_file() and zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                found += b"".join(archive.read(name) for name in archive.namelist())
+    return found
+
+
+class TestPaths:
+    """What is handed on does not tell where it was made."""
+
+    def test_no_artifact_holds_a_folder_of_this_machine(self, tmp_path: Path) -> None:
+        frozen = by_hand(0.5)
+        for name in export.TARGETS:
+            export.write(frozen, name, tmp_path / name, check=False)
+        frozen.save(tmp_path / "model.isotone")
+        report.write(frozen, tmp_path / "report.html")
+        folders = tmp_path, Path(isotone.__file__).parent, Path(sys.prefix), Path.cwd()
+        for folder in folders:
+            assert str(folder).encode() not in everything(tmp_path), folder
+
+    @pytest.mark.parametrize(
+        ("table", "shown"),
+        [
+            ("/home/ann/secret/loans.csv", "loans.csv"),
+            ("~/secret/loans.csv", "loans.csv"),
+            ("../secret/loans.csv", "loans.csv"),
+            ("C:\\Users\\ann\\secret\\loans.csv", "loans.csv"),
+            ("/secret/run.root:signal/tree", "run.root:signal/tree"),
+            ("s3://secret/loans.parquet", "loans.parquet"),
+            ("speed in m/s", "speed in m/s"),
+        ],
+    )
+    def test_a_report_names_files_without_folders(
+        self, table: str, shown: str, tmp_path: Path
+    ) -> None:
+        frozen = by_hand(0.5, provenance={"table": table, "more": {"tables": [table]}})
+        report.write(frozen, tmp_path / "report.html")
+        page = (tmp_path / "report.html").read_text()
+        assert "secret" not in page
+        made_from = page.split("<dt>made from</dt><dd>")[1].split("</dd>")[0]
+        assert made_from.count(shown) == 2

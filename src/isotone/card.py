@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PureWindowsPath  # which knows both kinds of slashes
 
 DIRECTIONS = {1: "rises", 0: "free", -1: "falls"}
 
@@ -35,6 +36,18 @@ def quoted(value: object, most: int = 2000) -> str:
     text = json.dumps(value, ensure_ascii=False, default=str)
     plain = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
     return plain if len(plain) <= most else f"{plain[:most]}… ({len(plain):,} characters)"
+
+
+def file_name(path: str) -> str:
+    """The last part of a path: its folders tell about someone's machine.
+
+    Examples
+    --------
+    >>> file_name("/home/ann/loans.csv"), file_name("/data/run.root:signal/tree")
+    ('loans.csv', 'run.root:signal/tree')
+    """
+    file, mark, tree = path.rpartition(".root:")
+    return PureWindowsPath(file if mark else path).name + mark + (tree if mark else "")
 
 
 def describe_directions(signs: Sequence[int], outputs: Sequence[str]) -> str:

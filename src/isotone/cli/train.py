@@ -13,6 +13,7 @@ import typer
 
 import isotone
 from isotone.atomic import remove_leftovers, replacing
+from isotone.card import file_name
 from isotone.certificate import Certificate
 from isotone.cli import terminal
 from isotone.cli.columns import (
@@ -113,7 +114,12 @@ def train(
         verbose=True,
     )
     _fit(estimator, reading.training, out / ".isotone-checkpoints", resume)
-    provenance = {"table": table, "target": target, "rows": len(reading.training), "seed": seed}
+    provenance = {
+        "table": file_name(table),
+        "target": target,
+        "rows": len(reading.training),
+        "seed": seed,
+    }
     certificate = isotone.certify(_named(estimator, reading, provenance))
     metrics = judge(certificate.frozen, _completed(estimator, reading.validation))
     _write(certificate, estimator.history_, metrics, out)

@@ -37,6 +37,8 @@ class Torch:
         batch = {0: torch.export.Dim("n_rows", min=1)}
         program = torch.export.export(to_module(frozen), (rows,), dynamic_shapes=(batch,))
         about = {"isotone.json": json.dumps(summary(frozen, claim(self, frozen)))}
+        for node in program.graph.nodes:  # which hold paths of files on this machine
+            node.meta.pop("stack_trace", None)
         content = io.BytesIO()
         torch.export.save(program, content, extra_files=about)
         with replacing(path) as temporary:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import json
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
-from isotone.card import visible
+from isotone.card import file_name, visible
 from isotone.certificate import Certificate, Interval, Slope, Verdict
 from isotone.encoding import Encoding
 from isotone.frozen import FrozenNetwork
@@ -241,8 +243,17 @@ def _arithmetic(frozen: FrozenNetwork) -> str:
 def _origin(frozen: FrozenNetwork) -> str:
     """What the model file says about its making, without what the page shows elsewhere."""
     known = {n: v for n, v in frozen.provenance.items() if n != "encoding"}
-    texts = [
-        v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in known.values()
-    ]
+    found = [_without_folders(value) for value in known.values()]
+    texts = [v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in found]
     pairs = zip(known, texts, strict=True)
     return "; ".join(f"{name} {text}" for name, text in pairs if len(text) <= 200)
+
+
+def _without_folders(value: Any) -> Any:
+    """The value with the last part of every path in it: folders tell about someone's machine."""
+    if isinstance(value, Mapping):
+        return {name: _without_folders(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_folders(entry) for entry in value]
+    is_path = isinstance(value, str) and re.match(r"([A-Za-z]:|~\w*|\.\.?|\w+:/)?[/\\]", value)
+    return file_name(value) if is_path else value
