@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import torch
 
+import last_bit
 from browser import Opened, chromium, opened
 from isotone import FrozenNetwork, Log, MonotonicNetwork, Scaling, certify, freeze, report
 from isotone.export.parity import check_rows
@@ -90,6 +91,27 @@ def test_the_page_scores_as_the_engine_does(name: str, browser: Any, tmp_path: P
             error = np.array(certify(frozen).rounding_errors)
             assert np.all(np.abs(found - expected) <= 2 * error)
         page.assert_clean()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"precision": "float32", "clip": 8.0, "grid": 2.0**-6}], ids=str
+)
+def test_the_page_is_monotone_to_the_last_bit_where_it_says_so(
+    options: dict[str, Any], browser: Any, tmp_path: Path
+) -> None:
+    """Its own arithmetic, without fused multiply-add, keeps what the certificate promises."""
+    frozen = freeze(last_bit.adversarial([4, 20, 20, 1], 0), **options)
+    report.write(frozen, tmp_path / "report.html")
+    assert "monotone to the last bit" in (tmp_path / "report.html").read_text()
+    rng = np.random.default_rng(0)
+    low = last_bit.base_rows(frozen, rng, 3000) * frozen.clip / 1024
+    one, more = low.copy(), low.copy()
+    one[:, 0] = np.nextafter(low[:, 0], np.inf)
+    more[:, 0] = np.maximum(low[:, 0] + 10.0 ** rng.uniform(-12, 0, len(low)), one[:, 0])
+    with opened(browser, tmp_path / "report.html") as page:
+        below, just, above = (scores(page.run(SCORE, X.tolist()), X) for X in (low, one, more))
+    assert np.all(just >= below)
+    assert np.all(above >= below)
 
 
 def test_every_kind_of_step_and_probability_has_the_bits_of_the_engine(
