@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,12 @@ from clusters import cluster
 from isotone.cli import main
 from isotone.elementary import Floats
 from isotone.scoring import NOTE, Scoring, score_directory
+from isotone.workers import Processes
 from networks import small
 
 FROZEN = small()
 N_FILES, N_ROWS = 6, 200
+HERE = Processes(1)
 
 
 def draw(seed: int) -> Floats:
@@ -39,12 +40,6 @@ def source(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    with Client(processes=False, dashboard_address=None) as client:
-        yield client
-
-
 def check(target: Path) -> None:
     for k in range(N_FILES):
         table = pa.parquet.read_table(target / f"part{k % 2}" / f"{k}.parquet")
@@ -52,64 +47,62 @@ def check(target: Path) -> None:
         assert np.array_equal(table["score"].to_numpy(), FROZEN.score(draw(k)))
 
 
-def test_every_file_gets_its_scores_once(source: Path, tmp_path: Path, client: Client) -> None:
+def test_every_file_gets_its_scores_once(source: Path, tmp_path: Path) -> None:
     scoring, target = Scoring(FROZEN, ("id",)), tmp_path / "out"
     steps: list[tuple[int, int]] = []
-    assert score_directory(scoring, source, target, client, lambda *n: steps.append(n)) == 6
+    assert score_directory(scoring, source, target, HERE, lambda *n: steps.append(n)) == 6
     assert steps == [(k, N_FILES) for k in range(N_FILES + 1)]
     check(target)
-    assert score_directory(scoring, source, target, client) == 0
+    assert score_directory(scoring, source, target, HERE) == 0
     (target / "part0" / "2.parquet").unlink()
     os.utime(source / "part1" / "3.parquet")  # newer than its scores
-    assert score_directory(scoring, source, target, client) == 2
+    assert score_directory(scoring, source, target, HERE) == 2
     check(target)
 
 
-def test_scores_of_two_models_are_not_mixed(source: Path, tmp_path: Path, client: Client) -> None:
+def test_scores_of_two_models_are_not_mixed(source: Path, tmp_path: Path) -> None:
     target = tmp_path / "out"
-    score_directory(Scoring(FROZEN), source, target, client)
+    score_directory(Scoring(FROZEN), source, target, HERE)
     assert json.loads((target / NOTE).read_text())["fingerprint"] == FROZEN.fingerprint
     for other in (Scoring(small(seed=1)), Scoring(FROZEN, ("id",))):
         with pytest.raises(ValueError, match="was not written with this model and these columns"):
-            score_directory(other, source, target, client)
+            score_directory(other, source, target, HERE)
 
 
-def test_a_foreign_file_is_not_taken_for_scores(
-    source: Path, tmp_path: Path, client: Client
-) -> None:
+def test_a_foreign_file_is_not_taken_for_scores(source: Path, tmp_path: Path) -> None:
     foreign = tmp_path / "out" / "part0" / "2.parquet"
     foreign.parent.mkdir(parents=True)
     foreign.write_text("junk")
     with pytest.raises(ValueError, match="is there but was not written with this model"):
-        score_directory(Scoring(FROZEN), source, tmp_path / "out", client)
+        score_directory(Scoring(FROZEN), source, tmp_path / "out", HERE)
     foreign.unlink()
     (source / "part1" / "1.PARQUET").hardlink_to(source / "part1" / "1.parquet")
-    assert score_directory(Scoring(FROZEN), source, tmp_path / "out", client) == N_FILES + 1
+    assert score_directory(Scoring(FROZEN), source, tmp_path / "out", HERE) == N_FILES + 1
 
 
-def test_a_table_that_is_read_is_never_replaced(tmp_path: Path, client: Client) -> None:
+def test_a_table_that_is_read_is_never_replaced(tmp_path: Path) -> None:
     inner = tmp_path / "d" / "d"
     inner.mkdir(parents=True)
     for path in (tmp_path / "d" / "x.parquet", inner / "x.parquet"):
         pa.parquet.write_table(pa.table({"x0": [1.0], "x1": [1.0], "x2": [1.0]}), path)
     with pytest.raises(ValueError, match=r"would replace .*a table that is read"):
-        score_directory(Scoring(FROZEN), tmp_path / "d", tmp_path, client)
+        score_directory(Scoring(FROZEN), tmp_path / "d", tmp_path, HERE)
 
 
-def test_a_bad_file_is_named(source: Path, tmp_path: Path, client: Client) -> None:
+def test_a_bad_file_is_named(source: Path, tmp_path: Path) -> None:
     bad = source / "part0" / "4.parquet"
     pa.parquet.write_table(pa.table({"x0": [1.0], "x1": [None], "x2": [1.0]}), bad)
     with pytest.raises(ValueError, match=r"4\.parquet: .*'x1'"):
-        score_directory(Scoring(FROZEN), source, tmp_path / "out", client)
+        score_directory(Scoring(FROZEN), source, tmp_path / "out", HERE)
     assert not (tmp_path / "out" / "part0" / "4.parquet").exists()
 
 
-def test_directories_are_checked(source: Path, tmp_path: Path, client: Client) -> None:
+def test_directories_are_checked(source: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is inside the directory that is read"):
-        score_directory(Scoring(FROZEN), source, source / "out", client)
+        score_directory(Scoring(FROZEN), source, source / "out", HERE)
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="there are no Parquet files in"):
-        score_directory(Scoring(FROZEN), tmp_path / "empty", tmp_path / "out", client)
+        score_directory(Scoring(FROZEN), tmp_path / "empty", tmp_path / "out", HERE)
 
 
 def test_a_worker_killed_in_the_middle_is_tolerated(source: Path, tmp_path: Path) -> None:

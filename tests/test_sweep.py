@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,53 +19,47 @@ from distributed import Client
 
 from clusters import QUIET, cluster
 from isotone import cli, sweep
-from isotone.cli.cluster import cluster as own_cluster
 from isotone.cli.columns import choose_columns, counts_of, numbers_of
 from isotone.sweep import Grid, Problem
 from isotone.table import open_table
 from isotone.training import Recipe
+from isotone.workers import Processes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 2))
 Y = (X.sum(axis=1) > 0).astype(float)
 RECIPE = Recipe(epochs=2, batch_size=100)
 PROBLEM = Problem((X[:200], Y[:200]), (X[200:], Y[200:]), (1, 0), RECIPE)
+HERE = Processes(1)
 GRID = Grid(seeds=(0, 1, 2), lipschitz=(1.0, 2.0), hidden=((4,), (6, 6)), losses=("hinge:0.5",))
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Client]:
-    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-    with Client(processes=False, **options) as c:
-        yield c
 
 
 def sorted_runs(table: pa.Table) -> Any:
     return table.sort_by([(name, "ascending") for name in ("hidden", "loss", "lipschitz", "seed")])
 
 
-def test_every_combination_is_run_once(client: Client, tmp_path: Path) -> None:
-    results = sweep.sweep(PROBLEM, GRID, tmp_path, client, shard_size=4)
+def test_every_combination_is_run_once(tmp_path: Path) -> None:
+    results = sweep.sweep(PROBLEM, GRID, tmp_path, HERE, shard_size=4)
     runs = {(r["hidden"], r["lipschitz"], r["seed"]) for r in results.to_pylist()}
     assert results.num_rows == len(runs) == len(GRID) == 12
     assert pa.parquet.read_table(tmp_path / "results.parquet").equals(results)
 
 
-def test_shards_do_not_change_results(client: Client, tmp_path: Path) -> None:
-    small = sweep.sweep(PROBLEM, GRID, tmp_path / "a", client, shard_size=1)
-    large = sweep.sweep(PROBLEM, GRID, tmp_path / "b", client, shard_size=100)
+def test_shards_do_not_change_results(tmp_path: Path) -> None:
+    small = sweep.sweep(PROBLEM, GRID, tmp_path / "a", HERE, shard_size=1)
+    large = sweep.sweep(PROBLEM, GRID, tmp_path / "b", HERE, shard_size=100)
     for a, b in zip(sorted_runs(small).to_pylist(), sorted_runs(large).to_pylist(), strict=True):
         assert a["validation_loss"] == pytest.approx(b["validation_loss"], rel=1e-4)
 
 
-def test_finished_shards_are_not_run_again(client: Client, tmp_path: Path) -> None:
-    first = sweep.sweep(PROBLEM, GRID, tmp_path, client, shard_size=4)
+def test_finished_shards_are_not_run_again(tmp_path: Path) -> None:
+    first = sweep.sweep(PROBLEM, GRID, tmp_path, HERE, shard_size=4)
     files = sorted((tmp_path / "shards").iterdir())
     times = [file.stat().st_mtime_ns for file in files]
     files[0].unlink()
     seen: list[tuple[int, int]] = []
     again = sweep.sweep(
-        PROBLEM, GRID, tmp_path, client, shard_size=4, on_done=lambda *n: seen.append(n)
+        PROBLEM, GRID, tmp_path, HERE, shard_size=4, on_done=lambda *n: seen.append(n)
     )
     assert seen == [(3, 4), (4, 4)]
     assert [file.stat().st_mtime_ns for file in files[1:]] == times[1:]
@@ -80,8 +72,8 @@ def test_another_problem_has_other_shards() -> None:
     assert PROBLEM.key(shard) != other.key(shard)
 
 
-def test_a_worker_killed_in_the_middle_is_tolerated(client: Client, tmp_path: Path) -> None:
-    expected = sweep.sweep(PROBLEM, GRID, tmp_path / "expected", client, shard_size=1)
+def test_a_worker_killed_in_the_middle_is_tolerated(tmp_path: Path) -> None:
+    expected = sweep.sweep(PROBLEM, GRID, tmp_path / "expected", HERE, shard_size=1)
     with cluster(tmp_path, 2) as (address, workers), Client(address, timeout=60) as remote:
 
         def kill_one(done: int, total: int) -> None:
@@ -174,16 +166,6 @@ def test_rows_that_cannot_be_learned_give_one_message_and_no_traceback(
     assert "the runs with hidden 20-20, loss squared-error, λ 1, 2, 4 fail" in error
     assert "Traceback" not in error
     assert error.count("error") == 1 + error.count("squared-error")
-
-
-def _level_of_logs() -> int:
-    return logging.getLogger("distributed.worker").getEffectiveLevel()
-
-
-def test_workers_of_an_own_cluster_log_no_last_heartbeat() -> None:
-    with own_cluster(None, 1) as client:
-        levels = client.run(_level_of_logs)  # type: ignore[no-untyped-call]
-    assert list(levels.values()) == [logging.CRITICAL]
 
 
 def test_a_scheduler_that_is_not_there_is_explained(

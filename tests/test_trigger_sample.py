@@ -9,12 +9,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import dask
 import numpy as np
 import pyarrow as pa
 import pytest
 from distributed import Client
 from particle import Particle
 
+from clusters import CLOSED
 from studies.trigger import generators, parameters, sample
 from studies.trigger.candidates import BACKGROUND, FEATURES, MIXED, kinds
 from studies.trigger.channels import BEAUTY_CHANNELS, CHARM_CHANNELS, channels
@@ -147,7 +149,8 @@ def test_what_is_finished_is_not_made_again(directory: Path) -> None:
 def test_processes_and_dask_make_the_same_shards(directory: Path, library: Library) -> None:
     tasks = signal_tasks(PLAN)[:2]
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
-    with Client(processes=False, **options) as client:
+    # in this process: no scheduler listens, and the web page is empty
+    with dask.config.set(CLOSED), Client(processes=False, **options) as client:
         made = dict(sample.on_dask(client)(PLAN, tasks, library))
         (shards(directory) / "tracks-00000.parquet").unlink()
         address = ["--scheduler", client.scheduler.address]

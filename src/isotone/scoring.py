@@ -1,4 +1,4 @@
-"""Scoring of tables on disk: one file in pieces, or a directory of Parquet files on Dask.
+"""Scoring of tables on disk: one file in pieces, or a directory of Parquet files by workers.
 
 Memory does not grow with the table. Files appear whole or not at all, so a directory whose scoring
 was interrupted goes on with the files that are missing.
@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +20,7 @@ from isotone.elementary import Floats, Reals
 from isotone.encoding import Encoding
 from isotone.frozen import FrozenNetwork
 from isotone.table import Table, numbers, open_table, split_tree, suffix_of, write_table
-
-if TYPE_CHECKING:
-    from distributed import Client
+from isotone.workers import Workers, run
 
 NOTE = "scored-with.json"  # in a directory of scores: which model and columns they are of
 
@@ -101,7 +99,7 @@ def score_directory(
     scoring: Scoring,
     source: Path,
     target: Path,
-    client: Client,
+    workers: Workers,
     on_done: Callable[[int, int], object] = lambda done, total: None,
 ) -> int:
     """Score every Parquet file below `source` to a file of that name below `target`.
@@ -110,23 +108,16 @@ def score_directory(
 
     Parameters
     ----------
-    client : of a Dask cluster whose workers see both directories
+    workers : processes, or the client of a Dask cluster whose workers see both directories
     on_done : called with the numbers of finished and of all files
     """
-    from distributed import as_completed
-
     files = _pairs(source.resolve(), target.resolve())
     _take_note(scoring, target, [written for _, written in files])
     missing = [pair for pair in files if not _is_done(*pair)]
     on_done(len(files) - len(missing), len(files))
-    shared = client.scatter(scoring, broadcast=True, hash=False)  # type: ignore[no-untyped-call]
-    futures = [
-        client.submit(_score_file, shared, *pair, retries=3, pure=False) for pair in missing
-    ]
-    finished = as_completed(futures, with_results=True)  # type: ignore[no-untyped-call]
+    finished = run(workers, _score_file, scoring, missing)
     for done, (_, complaint) in enumerate(finished, len(files) - len(missing) + 1):
         if complaint:
-            client.cancel(futures)  # type: ignore[no-untyped-call]
             raise ValueError(complaint)
         on_done(done, len(files))
     return len(missing)
@@ -171,8 +162,9 @@ def _is_done(source: Path, target: Path) -> bool:
     return target.exists() and target.stat().st_mtime >= source.stat().st_mtime
 
 
-def _score_file(scoring: Scoring, source: Path, target: Path) -> str:
+def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str:
     """Why a file cannot be scored, or nothing. An exception would make Dask try it again."""
+    source, target = files
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(target)
     try:

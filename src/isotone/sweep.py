@@ -1,8 +1,8 @@
-"""Sweep: a grid of seeds, λ, widths and losses, in shards of batched members, on Dask.
+"""Sweep: a grid of seeds, λ, widths and losses, in shards of batched members, by workers.
 
 Members of one shard share their architecture and loss and are trained as one `Ensemble`. Every
 finished shard is a file of its own, written whole, so a sweep that was killed goes on with the
-shards that are missing. The work of a worker that dies is done by another.
+shards that are missing. The work of a worker that dies is done by another (`isotone.workers`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +27,7 @@ from isotone.loop import Recipe
 from isotone.losses import check_targets, parse_loss
 from isotone.network import MonotonicNetwork
 from isotone.rows import Rows
-
-if TYPE_CHECKING:
-    from distributed import Client
+from isotone.workers import Workers, run
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ def sweep(
     problem: Problem,
     grid: Grid,
     directory: str | Path,
-    client: Client,
+    workers: Workers,
     *,
     shard_size: int = 32,
     on_done: Any = lambda done, total: None,
@@ -144,11 +142,9 @@ def sweep(
     Parameters
     ----------
     directory : for a file per finished shard, and `results.parquet` at the end
-    client : of a Dask cluster
+    workers : processes, or the client of a Dask cluster
     on_done : called with the numbers of finished and of all shards
     """
-    from distributed import as_completed
-
     for loss in grid.losses:  # refuse here what every worker would refuse
         for x, y in (problem.training, problem.validation):
             check_targets(parse_loss(loss), Rows.of(x, y, parse_loss(loss)).target, 1)
@@ -160,16 +156,10 @@ def sweep(
     missing = [shard for shard, file in files.items() if not file.exists()]
     done = len(files) - len(missing)
     on_done(done, len(files))
-    shared = client.scatter(problem, broadcast=True, hash=False)  # type: ignore[no-untyped-call]
-    futures = {
-        client.submit(run_shard, shared, shard, retries=3, pure=False): shard for shard in missing
-    }
-    done_futures = as_completed(futures, with_results=True)  # type: ignore[no-untyped-call]
-    for future, table in done_futures:
+    for shard, table in run(workers, run_shard, problem, missing):
         if isinstance(table, str):
-            client.cancel(list(futures))  # type: ignore[no-untyped-call]
-            raise ValueError(f"the runs with {futures[future].describe()} fail: {table}")
-        _write(files[futures[future]], table)
+            raise ValueError(f"the runs with {shard.describe()} fail: {table}")
+        _write(files[shard], table)
         done += 1
         on_done(done, len(files))
     results = pa.concat_tables([pyarrow.parquet.read_table(file) for file in files.values()])

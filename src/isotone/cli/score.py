@@ -10,8 +10,8 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 import isotone
-from isotone.cli.cluster import cluster
 from isotone.cli.terminal import errors, output, printable
+from isotone.cli.workers import workers_of
 from isotone.scoring import Scoring, score_directory
 from isotone.table import open_table
 
@@ -27,13 +27,16 @@ def score(
     probability: Annotated[bool, typer.Option(help="Write probabilities too.")] = False,
     workers: Annotated[int, typer.Option(help="Processes, for a directory.")] = 2,
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler, for a directory.")
+        str | None, typer.Option(help="Address of your own Dask scheduler, for a directory.")
     ] = None,
 ) -> None:
     """Score every row of a table, of any size, and write the scores to a new table.
 
-    A directory of Parquet files is scored file by file, on this machine or on the workers of a
-    Dask scheduler. If that was interrupted, run the same command again: it goes on.
+    A directory of Parquet files is scored file by file, by processes of this machine or by the
+    workers of a Dask scheduler. If that was interrupted, run the same command again: it resumes.
+
+    Processes of this machine listen on no port. Whoever can reach a Dask scheduler without TLS can
+    run code as its owner: protecting the one that you name with --scheduler is up to you.
     """
     start = time.perf_counter()
     scoring = Scoring(isotone.load(model), tuple(keep or ()), probability)
@@ -61,7 +64,7 @@ def _score_files(
     if target.exists() and not target.is_dir():
         raise ValueError(f"`--out {target}` is a file; a directory is scored to a directory")
     with (
-        cluster(scheduler, workers) as client,
+        workers_of(scheduler, workers) as chosen,
         _progress("{task.completed:.0f} of {task.total} files") as progress,
     ):
         task = progress.add_task("", total=None)
@@ -69,7 +72,7 @@ def _score_files(
         def show(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
 
-        return f"scored {score_directory(scoring, source, target, client, show):,} files"
+        return f"scored {score_directory(scoring, source, target, chosen, show):,} files"
 
 
 def _progress(count: str) -> Progress:

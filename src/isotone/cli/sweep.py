@@ -1,4 +1,4 @@
-"""`isotone sweep`: a grid of runs on Dask."""
+"""`isotone sweep`: a grid of runs, by processes of this machine or on Dask."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from isotone.cli import terminal
-from isotone.cli.cluster import cluster
 from isotone.cli.columns import (
     Columns,
     check_numbers,
@@ -23,6 +22,7 @@ from isotone.cli.columns import (
     widths_of,
 )
 from isotone.cli.terminal import errors, output, printable
+from isotone.cli.workers import workers_of
 from isotone.scaling import Scaling
 from isotone.table import open_table, read_numbers
 
@@ -51,12 +51,17 @@ def sweep(
     batch_size: Annotated[int, typer.Option(help="Rows in a step.")] = 256,
     validation: Annotated[float, typer.Option(help="Fraction of the rows.")] = 0.2,
     shard_size: Annotated[int, typer.Option(help="Members trained together.")] = 32,
-    workers: Annotated[int, typer.Option(help="Processes of the local cluster.")] = 2,
-    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler.")] = None,
+    workers: Annotated[int, typer.Option(help="Processes.")] = 2,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of your own Dask scheduler.")
+    ] = None,
 ) -> None:
     """Train a grid of seeds, λ, widths and losses, and write one table of results.
 
-    A sweep that was interrupted goes on where it stopped: run the same command again.
+    A sweep that was interrupted resumes where it stopped: run the same command again.
+
+    Processes of this machine listen on no port. Whoever can reach a Dask scheduler without TLS can
+    run code as its owner: protecting the one that you name with --scheduler is up to you.
     """
     from isotone.loop import Recipe
     from isotone.sweep import Grid
@@ -84,13 +89,13 @@ def sweep(
     )
     problem = _problem(table, columns, recipe, size, validation)
     _check_target(problem, grid.losses, target)
-    with cluster(scheduler, workers) as client, _progress() as progress:
+    with workers_of(scheduler, workers) as chosen, _progress() as progress:
         task = progress.add_task("shards", total=None)
 
         def show(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
 
-        results = run(problem, grid, out, client, shard_size=shard_size, on_done=show)
+        results = run(problem, grid, out, chosen, shard_size=shard_size, on_done=show)
     _print_best(results, out)
 
 
