@@ -35,7 +35,7 @@ import isotone
 
 _COMMAND = """
 import sys
-import isotone.committee, isotone.estimators, isotone.sweep, distributed
+import isotone.committee, isotone.estimators, isotone.sweep
 from isotone.cli import main
 isotone.committee.CHECKPOINT_SECONDS = 0.2
 if __name__ == "__main__":

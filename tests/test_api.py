@@ -18,7 +18,8 @@ PACKAGE = Path(isotone.__file__).parent
 
 # A module imports only from modules to its left.
 NUMPY_HALF = [
-    *("atomic", "card", "counts", "elementary", "rounding", "scaling", "codes", "modelfile"),
+    *("atomic", "locks"),
+    *("card", "counts", "elementary", "rounding", "scaling", "codes", "modelfile"),
     "steps",
     *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "margin"),
     *("plot", "export"),

@@ -2,41 +2,118 @@
 
 from __future__ import annotations
 
-import glob
+import errno
+import fcntl
 import os
+import re
 import secrets
-import shutil
+import stat
+from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+# Whoever writes such a file holds a lock on it, which ends with the process.
+_PART = re.compile(r"(.+)\.[0-9a-f]{8,16}\.part", re.DOTALL)
 
-def remove_leftovers(path: Path) -> None:
-    """Remove what killed programs left beside `path` when they were replacing it."""
-    for temporary in path.parent.glob(f"{glob.escape(path.name)}.????????.part"):
-        temporary.unlink(missing_ok=True)
+
+def remove_leftovers(*paths: Path) -> None:
+    """Remove what killed programs left beside `paths` when they were replacing them.
+
+    What a running program writes is left alone.
+    """
+    names: defaultdict[Path, set[str]] = defaultdict(set)
+    for path in (path.resolve() for path in paths):
+        names[path.parent].add(path.name)
+    for folder in filter(Path.is_dir, names):
+        for file in folder.iterdir():
+            part = _PART.fullmatch(file.name)
+            if part and part[1] in names[folder]:
+                _remove_unlocked(file)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary file beside `path` that takes its place if all goes well, or else vanishes.
 
-    Links are followed; a file that was there keeps its permissions.
+    Links are followed. A file that was there keeps its permissions, and the temporary file never
+    grants others more than they allow; a new file has those that the umask gives.
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no directory {str(path.parent)!r}; make it first")
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a directory; name a file to write")
     path = path.resolve()
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-    temporary.touch(exist_ok=False)
+    found = path.stat() if path.exists() else None
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        raise ValueError(f"{str(path)!r} is a device or a pipe; name a regular file to write")
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
     try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        if path.exists():
-            shutil.copymode(path, temporary)
-        temporary.replace(path)
+        with _locked(temporary, found):
+            yield temporary
+            _sync(temporary)
+            if found is not None:
+                temporary.chmod(_mode(found, temporary))
+            temporary.replace(path)
+        _sync(path.parent)
     except BaseException:
-        temporary.unlink()
+        temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _locked(temporary: Path, found: os.stat_result | None) -> Iterator[None]:
+    """Make a file and hold a lock on it."""
+    file = _create(temporary, found)
+    try:
+        yield
+    finally:
+        os.close(file)
+
+
+def _create(temporary: Path, found: os.stat_result | None) -> int:
+    while True:
+        # Arrow, torch and others open it again, so the owner must be able to write.
+        mode = 0o666 if found is None else 0o600
+        file = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if found is not None:
+            with suppress(PermissionError):
+                os.fchown(file, -1, found.st_gid)
+            os.fchmod(file, _mode(found, temporary) & 0o777 | 0o600)
+        if temporary.exists():  # nobody took it for a leftover before it was locked
+            return file
+        os.close(file)
+
+
+def _mode(found: os.stat_result, temporary: Path) -> int:
+    """Permissions of the file that was there; a group that it did not have gets none."""
+    mode = stat.S_IMODE(found.st_mode)
+    return mode if temporary.stat().st_gid == found.st_gid else mode & ~0o070
+
+
+def _sync(path: Path) -> None:
+    """Bring a file, or the names in a directory, to the disk."""
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # no such thing for this directory
+            raise
+    finally:
+        os.close(file)
+
+
+def _remove_unlocked(temporary: Path) -> None:
+    try:
+        file = os.open(temporary, os.O_RDONLY)
+    except OSError:  # it is gone, or somebody else's
+        return
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        temporary.unlink(missing_ok=True)
+    except OSError:  # it is being written
+        pass
+    finally:
+        os.close(file)

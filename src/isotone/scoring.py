@@ -19,6 +19,7 @@ from isotone.atomic import remove_leftovers, replacing
 from isotone.elementary import Floats, Reals
 from isotone.encoding import Encoding
 from isotone.frozen import FrozenNetwork
+from isotone.locks import sole_use
 from isotone.table import Table, numbers, open_table, split_tree, suffix_of, write_table
 from isotone.workers import Workers, run
 
@@ -104,7 +105,8 @@ def score_directory(
 ) -> int:
     """Score every Parquet file below `source` to a file of that name below `target`.
 
-    Files that have their scores already are not scored again. Returns how many were now.
+    Files that have their scores already are not scored again. Returns how many were now. One run
+    at a time may write to `target`.
 
     Parameters
     ----------
@@ -112,6 +114,22 @@ def score_directory(
     on_done : called with the numbers of finished and of all files
     """
     files = _pairs(source.resolve(), target.resolve())
+    written = [path for _, path in files]
+    with sole_use(target):
+        remove_leftovers(*written)
+        try:
+            return _score_files(scoring, files, target, workers, on_done)
+        finally:
+            remove_leftovers(*written)  # those of processes that were ended
+
+
+def _score_files(
+    scoring: Scoring,
+    files: list[tuple[Path, Path]],
+    target: Path,
+    workers: Workers,
+    on_done: Callable[[int, int], object],
+) -> int:
     _take_note(scoring, target, [written for _, written in files])
     missing = [pair for pair in files if not _is_done(*pair)]
     on_done(len(files) - len(missing), len(files))
@@ -152,7 +170,6 @@ def _take_note(scoring: Scoring, target: Path, files: list[Path]) -> None:
             f"{str(present[0])!r} is there but was not written with this model and these columns "
             f"(see {path.name} beside it, if any); choose a new directory, or empty this one"
         )
-    target.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(scoring.note(), indent=2))
 
@@ -166,7 +183,6 @@ def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str:
     """Why a file cannot be scored, or nothing. An exception would make Dask try it again."""
     source, target = files
     target.parent.mkdir(parents=True, exist_ok=True)
-    remove_leftovers(target)
     try:
         scoring.score(str(source), str(target))
     except (ValueError, OSError) as error:

@@ -23,6 +23,7 @@ import torch
 from isotone.atomic import remove_leftovers, replacing
 from isotone.elementary import Floats
 from isotone.ensemble import Ensemble
+from isotone.locks import making, sole_use
 from isotone.loop import Recipe
 from isotone.losses import check_targets, parse_loss
 from isotone.network import MonotonicNetwork
@@ -141,7 +142,8 @@ def sweep(
 
     Parameters
     ----------
-    directory : for a file per finished shard, and `results.parquet` at the end
+    directory : for a file per finished shard, and `results.parquet` at the end; one sweep at a
+        time may write there
     workers : processes, or the client of a Dask cluster
     on_done : called with the numbers of finished and of all shards
     """
@@ -150,9 +152,15 @@ def sweep(
             check_targets(parse_loss(loss), Rows.of(x, y, parse_loss(loss)).target, 1)
     for shard in grid.shards(1):
         _member(problem, shard, *shard.members[0])
-    folder = Path(directory) / "shards"
-    folder.mkdir(parents=True, exist_ok=True)
-    files = {shard: folder / f"{problem.key(shard)}.parquet" for shard in grid.shards(shard_size)}
+    with sole_use(Path(directory)), making(Path(directory) / "shards"):
+        return _run(problem, list(grid.shards(shard_size)), Path(directory), workers, on_done)
+
+
+def _run(
+    problem: Problem, shards: list[Shard], directory: Path, workers: Workers, on_done: Any
+) -> pa.Table:
+    files = {shard: directory / "shards" / f"{problem.key(shard)}.parquet" for shard in shards}
+    remove_leftovers(*files.values(), directory / "results.parquet")
     missing = [shard for shard, file in files.items() if not file.exists()]
     done = len(files) - len(missing)
     on_done(done, len(files))
@@ -163,7 +171,7 @@ def sweep(
         done += 1
         on_done(done, len(files))
     results = pa.concat_tables([pyarrow.parquet.read_table(file) for file in files.values()])
-    _write(Path(directory) / "results.parquet", results)
+    _write(directory / "results.parquet", results)
     return results
 
 
@@ -179,6 +187,5 @@ def _member(problem: Problem, shard: Shard, lipschitz: float, seed: int) -> Mono
 
 
 def _write(path: Path, table: pa.Table) -> None:
-    remove_leftovers(path)
     with replacing(path) as temporary:
         pyarrow.parquet.write_table(table, temporary)

@@ -18,6 +18,7 @@ from isotone.cli.export import export
 from isotone.cli.report import report
 from isotone.cli.score import score
 from isotone.cli.show import show
+from isotone.cli.signals import ending_cleanly
 from isotone.cli.sweep import sweep
 from isotone.cli.terminal import errors, printable
 from isotone.cli.train import train
@@ -45,12 +46,16 @@ def _isotone(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command; exit code 2 with one line on stderr if the library refuses."""
+    """Run a command; exit code 2 with one line on stderr if the library refuses.
+
+    A command that a signal ends removes what it has not finished and exits with 128 + its number.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # λ and ∞ on a terminal that has only ASCII
     try:
-        app(arguments)
+        with ending_cleanly():
+            app(arguments)
     except (ValueError, OSError, ImportError) as error:
         errors.print("error: ", style="bold red", end="")
         # a message may quote a file: in one line, without room for a line that looks like ours

@@ -30,6 +30,7 @@ from isotone.cli.target import CLASSIFICATION, REGRESSION, Target
 from isotone.cli.terminal import output, printable
 from isotone.encoding import Encoding
 from isotone.frozen import FrozenNetwork
+from isotone.locks import making, sole_use
 from isotone.scaling import Kind, Log
 from isotone.table import open_table
 
@@ -113,17 +114,18 @@ def train(
         random_state=seed,
         verbose=True,
     )
-    _fit(estimator, reading.training, out / ".isotone-checkpoints", resume)
     provenance = {
         "table": file_name(table),
         "target": target,
         "rows": len(reading.training),
         "seed": seed,
     }
-    certificate = isotone.certify(_named(estimator, reading, provenance))
-    metrics = judge(certificate.frozen, _completed(estimator, reading.validation))
-    _write(certificate, estimator.history_, metrics, out)
-    remove_checkpoints(out / ".isotone-checkpoints")
+    with sole_use(out), making(out / ".isotone-checkpoints"):
+        _fit(estimator, reading.training, out / ".isotone-checkpoints", resume)
+        certificate = isotone.certify(_named(estimator, reading, provenance))
+        metrics = judge(certificate.frozen, _completed(estimator, reading.validation))
+        _write(certificate, estimator.history_, metrics, out)
+        remove_checkpoints(out / ".isotone-checkpoints")
     _report(certificate, reading.target, metrics, out)
     raise typer.Exit(0 if certificate.holds else 1)
 
@@ -266,9 +268,10 @@ def _positive(text: str) -> float:
 
 def remove_checkpoints(directory: Path) -> None:
     """Remove what earlier runs left there, and nothing else."""
-    for name in ("scan", "members"):
-        (directory / name).unlink(missing_ok=True)
-        remove_leftovers(directory / name)
+    files = [directory / name for name in ("scan", "members")]
+    for file in files:
+        file.unlink(missing_ok=True)
+    remove_leftovers(*files)
     if directory.is_dir() and not any(directory.iterdir()):
         directory.rmdir()
 
@@ -282,7 +285,6 @@ def _group_size(text: str) -> Any:
 def _write(
     certificate: Certificate, history: History, metrics: dict[str, float], out: Path
 ) -> None:
-    out.mkdir(parents=True, exist_ok=True)
     replace(certificate.frozen, certificate=certificate.to_dict()).save(out / "model.isotone")
     texts = {
         "certificate.json": certificate.to_json(),
@@ -292,8 +294,7 @@ def _write(
     for name, text in texts.items():
         with replacing(out / name) as temporary:
             temporary.write_text(text)
-    for name in ("model.isotone", *texts):
-        remove_leftovers(out / name)
+    remove_leftovers(*(out / name for name in ("model.isotone", *texts)))
 
 
 def _report(

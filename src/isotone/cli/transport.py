@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ from isotone.cli import terminal
 from isotone.cli.columns import listed
 from isotone.cli.terminal import errors, output, printable
 from isotone.elementary import Floats
+from isotone.locks import sole_use
 from isotone.rounding import digits_down, digits_up
 from isotone.table import Table, open_table, read_numbers
 
@@ -57,21 +59,22 @@ def transport(
     tables = open_table(p), open_table(q)
     names = _coordinates(tables, columns, weights)
     (P, weights_p), (Q, weights_q) = (_read(table, names, weights) for table in tables)
-    found = wasserstein(
-        P,
-        Q,
-        weights_p,
-        weights_q,
-        metric=_METRICS[metric],
-        random_state=seed,
-        schedule=Schedule(steps=steps, batch_size=batch_size, validation=validation),
-        upper_bound=upper,
-        features=names,
-        progress=errors.is_terminal,
-    )
-    _print(found, (len(P), len(Q)), names, metric)
-    if out is not None:
-        _write(found, out)
+    with nullcontext() if out is None else sole_use(out):
+        found = wasserstein(
+            P,
+            Q,
+            weights_p,
+            weights_q,
+            metric=_METRICS[metric],
+            random_state=seed,
+            schedule=Schedule(steps=steps, batch_size=batch_size, validation=validation),
+            upper_bound=upper,
+            features=names,
+            progress=errors.is_terminal,
+        )
+        _print(found, (len(P), len(Q)), names, metric)
+        if out is not None:
+            _write(found, out)
 
 
 def _coordinates(
@@ -123,7 +126,6 @@ def _print(found: Distance, sizes: tuple[int, int], names: list[str], metric: st
 
 
 def _write(found: Distance, out: Path) -> None:
-    out.mkdir(parents=True, exist_ok=True)
     found.critic.save(out / "critic.isotone")
     content = {
         "estimate": found.estimate,

@@ -12,6 +12,7 @@ from isotone.elementary import Reals
 from isotone.export.claim import Claim
 from isotone.export.summary import summary
 from isotone.frozen import FrozenNetwork, Precision
+from isotone.locks import sole_use
 
 WIDTH = 99
 TYPES = {"float64": "double", "float32": "float"}
@@ -47,10 +48,12 @@ def write_files(path: Path, content: dict[str, str]) -> None:
     """Write texts into a directory, which is made if its parent is there."""
     if path.exists() and not path.is_dir():
         raise ValueError(f"{str(path)!r} is a file; this export needs the name of a directory")
-    path.mkdir(exist_ok=True)
-    for name, content_of_file in content.items():
-        with replacing(path / name) as temporary:
-            temporary.write_text(content_of_file, encoding="utf-8")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no directory {str(path.parent)!r}; make it first")
+    with sole_use(path):
+        for name, content_of_file in content.items():
+            with replacing(path / name) as temporary:
+                temporary.write_text(content_of_file, encoding="utf-8")
 
 
 def number(value: float, precision: Precision = "float64") -> str:
