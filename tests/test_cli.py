@@ -388,7 +388,10 @@ def test_score_shows_progress_on_a_terminal(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["events.parquet", "--out", "events.parquet"], "is the table that is read; it must be"),
+        (
+            ["events.parquet", "--out", "events.parquet"],
+            "'events.parquet', which is the file that is read",
+        ),
         (["other.csv", "--out", "out.csv"], "there is no file 'other.csv'; give the path"),
         (["events.parquet", "--out", "out.xlsx"], "'out.xlsx' has an unknown suffix; a table"),
         (["events.parquet", "--out", "no/out.csv"], "there is no directory 'no'; make it first"),
@@ -470,4 +473,4 @@ def test_export_refuses_in_one_line(run: Run, model: Path, tmp_path: Path) -> No
     result = run("export", model, "--to", "json", "--out", tmp_path / "x", "--sort", "topk")
     assert (result.code, "`sort` is no option of the target" in result.err) == (2, True)
     result = run("export", model, "--to", "json", "--out", model)
-    assert (result.code, "is the model that is read" in result.err) == (2, True)
+    assert (result.code, "outputs must not be inputs" in result.err) == (2, True)

@@ -150,7 +150,7 @@ def test_the_command_warns_of_a_certificate_that_fails(
     ("out", "message"),
     [
         ("report.txt", "must end in .html"),
-        ("model.html", "is a file that is read; choose a new name"),
+        ("model.html", "outputs must not be inputs: choose another name"),
     ],
 )
 def test_the_command_refuses_names_it_cannot_write(

@@ -55,9 +55,43 @@ def test_every_file_gets_its_scores_once(source: Path, tmp_path: Path) -> None:
     check(target)
     assert score_directory(scoring, source, target, HERE) == 0
     (target / "part0" / "2.parquet").unlink()
-    os.utime(source / "part1" / "3.parquet")  # newer than its scores
-    assert score_directory(scoring, source, target, HERE) == 2
+    assert score_directory(scoring, source, target, HERE) == 1
+    os.utime(source / "part1" / "3.parquet")  # newer than its scores, but the same
+    assert score_directory(scoring, source, target, HERE) == 0
     check(target)
+
+
+@pytest.mark.parametrize("same_size", [True, False])
+def test_a_table_that_is_replaced_by_an_older_one_is_scored_again(
+    source: Path, tmp_path: Path, same_size: bool
+) -> None:
+    target, replaced = tmp_path / "out", source / "part1" / "3.parquet"
+    score_directory(Scoring(FROZEN), source, target, HERE)
+    before = replaced.stat()
+    other = draw(99) if same_size else draw(99)[:50]
+    columns = {name: other[:, i] for i, name in enumerate(FROZEN.features)}
+    pa.parquet.write_table(pa.table(columns | {"id": np.arange(len(other))}), replaced)
+    assert (replaced.stat().st_size == before.st_size) == same_size
+    os.utime(replaced, ns=(before.st_atime_ns - 10**12, before.st_mtime_ns - 10**12))
+    assert score_directory(Scoring(FROZEN), source, target, HERE) == 1
+    scores = pa.parquet.read_table(target / "part1" / "3.parquet")["score"].to_numpy()
+    assert np.array_equal(scores, FROZEN.score(other))
+
+
+def test_scores_that_are_damaged_are_written_again(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    score_directory(Scoring(FROZEN, ("id",)), source, target, HERE)
+    (target / "part0" / "2.parquet").write_text("junk")
+    pa.parquet.write_table(pa.table({"score": [1.0]}), target / "part1" / "3.parquet")
+    assert score_directory(Scoring(FROZEN, ("id",)), source, target, HERE) == 2
+    check(target)
+
+
+def test_a_table_that_changes_while_it_is_read_has_no_scores(source: Path, tmp_path: Path) -> None:
+    table, out = source / "part0" / "2.parquet", tmp_path / "scores.parquet"
+    with pytest.raises(ValueError, match="was changed while it was read; it must stay"):
+        Scoring(FROZEN).score(str(table), str(out), lambda n: os.utime(table, (1, 1)))
+    assert not out.exists()
 
 
 def test_scores_of_two_models_are_not_mixed(source: Path, tmp_path: Path) -> None:
@@ -85,7 +119,7 @@ def test_a_table_that_is_read_is_never_replaced(tmp_path: Path) -> None:
     inner.mkdir(parents=True)
     for path in (tmp_path / "d" / "x.parquet", inner / "x.parquet"):
         pa.parquet.write_table(pa.table({"x0": [1.0], "x1": [1.0], "x2": [1.0]}), path)
-    with pytest.raises(ValueError, match=r"would replace .*a table that is read"):
+    with pytest.raises(ValueError, match=r"would replace .*outputs must not be inputs"):
         score_directory(Scoring(FROZEN), tmp_path / "d", tmp_path, HERE)
 
 

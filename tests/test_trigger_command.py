@@ -208,7 +208,7 @@ def test_what_is_read_is_not_overwritten(
     for name in ("t.parquet", "model.isotone"):
         before = (tmp_path / "t.parquet").read_bytes()
         assert run(tmp_path, table, "--out", str(tmp_path / name)) == 2
-        assert "is a file that is read; choose a new name" in capsys.readouterr().err
+        assert "outputs must not be inputs: choose another name" in capsys.readouterr().err
         assert (tmp_path / "t.parquet").read_bytes() == before
     assert run(tmp_path, table, event=",") == 2
     assert "`--event ,` names no column; give at least one" in capsys.readouterr().err

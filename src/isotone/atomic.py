@@ -9,7 +9,7 @@ import re
 import secrets
 import stat
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -30,6 +30,25 @@ def remove_leftovers(*paths: Path) -> None:
             part = _PART.fullmatch(file.name)
             if part and part[1] in names[folder]:
                 _remove_unlocked(file)
+
+
+def refuse_overwriting(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
+    """Raise `ValueError` if a file to write is one of those to read, under whatever name.
+
+    That is what a link, symbolic or hard, makes of it.
+    """
+    read = {_identity(path): path for path in inputs if path.exists()}
+    for path in outputs:
+        if path.exists() and _identity(path) in read:
+            raise ValueError(
+                f"`--out` would replace {str(path)!r}, which is the file that is read from "
+                f"{str(read[_identity(path)])!r}; outputs must not be inputs: choose another name"
+            )
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_dev, found.st_ino
 
 
 @contextmanager

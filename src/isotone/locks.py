@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -44,7 +45,7 @@ def making(directory: Path) -> Iterator[None]:
 
 def _acquire(lock: Path) -> int:
     while True:
-        file = os.open(lock, os.O_RDWR | os.O_CREAT, 0o666)
+        file = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -55,10 +56,21 @@ def _acquire(lock: Path) -> int:
                 "there: wait until it ends, or choose another directory"
             ) from error
         if _is_there(lock, file):
+            _refuse_other(lock, file)
             os.ftruncate(file, 0)
             os.write(file, f"process {os.getpid()} on {socket.gethostname()}".encode())
             return file
         os.close(file)  # its holder removed it in this moment
+
+
+def _refuse_other(lock: Path, file: int) -> None:
+    """Raise `ValueError` unless a file is empty, or what an earlier run wrote."""
+    if not re.fullmatch(rb"|process \d+ on [^\n]+", content := os.pread(file, 1000, 0)):
+        os.close(file)
+        raise ValueError(
+            f"{str(lock)!r} is not a lock of isotone (it begins with {content[:20]!r}); a file of "
+            "that name would be lost: rename it, or choose another directory"
+        )
 
 
 def _is_there(lock: Path, file: int) -> bool:

@@ -1,11 +1,12 @@
 """Scoring of tables on disk: one file in pieces, or a directory of Parquet files by workers.
 
 Memory does not grow with the table. Files appear whole or not at all, so a directory whose scoring
-was interrupted goes on with the files that are missing.
+was interrupted goes on with the files that are missing, or of which the table has changed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 
-from isotone.atomic import remove_leftovers, replacing
+from isotone.atomic import refuse_overwriting, remove_leftovers, replacing
 from isotone.elementary import Floats, Reals
 from isotone.encoding import Encoding
 from isotone.frozen import FrozenNetwork
@@ -24,6 +26,7 @@ from isotone.table import Table, numbers, open_table, split_tree, suffix_of, wri
 from isotone.workers import Workers, run
 
 NOTE = "scored-with.json"  # in a directory of scores: which model and columns they are of
+_MARK = b"isotone.scores_of"  # in the metadata of a file of scores: size and digest of the table
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +60,22 @@ class Scoring:
         source, target : CSV, Parquet or ROOT files; they may differ in kind
         on_rows : called with the number of rows of every piece that is done
         """
+        return self._score(source, target, on_rows, None)
+
+    def score_marked(self, source: Path, target: Path) -> int:
+        """Score a Parquet file, and record in the result of which bytes the scores are."""
+        mark = {_MARK: json.dumps(_mark(source)).encode()}
+        return self._score(str(source), str(target), lambda n: None, mark)
+
+    def _score(
+        self,
+        source: str,
+        target: str,
+        on_rows: Callable[[int], object],
+        metadata: dict[bytes, bytes] | None,
+    ) -> int:
         table = open_table(source)
-        _refuse_overwriting(source, target)
+        refuse_overwriting([split_tree(target)[0]], [split_tree(source)[0]])
         kept = _kept_schema(table, self.keep, target)
         outputs = self.outputs(np.empty((0, self.frozen.n_features)))
         for name in outputs:
@@ -68,8 +85,11 @@ class Scoring:
                     "the column of the table"
                 )
         types = [(name, pa.from_numpy_dtype(values.dtype)) for name, values in outputs.items()]
-        schema = pa.schema([*kept, *types])
-        return write_table(target, schema, self._pieces(table, kept, schema, on_rows))
+        schema = pa.schema([*kept, *types], metadata)
+        pieces = _while_unchanged(
+            split_tree(source)[0], self._pieces(table, kept, schema, on_rows)
+        )
+        return write_table(target, schema, pieces)
 
     def _pieces(
         self, table: Table, kept: pa.Schema, schema: pa.Schema, on_rows: Callable[[int], object]
@@ -105,8 +125,8 @@ def score_directory(
 ) -> int:
     """Score every Parquet file below `source` to a file of that name below `target`.
 
-    Files that have their scores already are not scored again. Returns how many were now. One run
-    at a time may write to `target`.
+    Files that have their scores already, of the same bytes, are not scored again. Returns how many
+    were now. One run at a time may write to `target`.
 
     Parameters
     ----------
@@ -131,7 +151,9 @@ def _score_files(
     on_done: Callable[[int, int], object],
 ) -> int:
     _take_note(scoring, target, [written for _, written in files])
-    missing = [pair for pair in files if not _is_done(*pair)]
+    present = [pair for pair in files if pair[1].exists()]
+    done_before = {pair for pair, is_done in run(workers, _is_done, None, present) if is_done}
+    missing = [pair for pair in files if pair not in done_before]
     on_done(len(files) - len(missing), len(files))
     finished = run(workers, _score_file, scoring, missing)
     for done, (_, complaint) in enumerate(finished, len(files) - len(missing) + 1):
@@ -139,6 +161,11 @@ def _score_files(
             raise ValueError(complaint)
         on_done(done, len(files))
     return len(missing)
+
+
+def outputs_of(source: Path, target: Path) -> list[Path]:
+    """The files that `score_directory` writes."""
+    return [target / NOTE, *(written for _, written in _pairs(source.resolve(), target.resolve()))]
 
 
 def _pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
@@ -150,12 +177,7 @@ def _pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
     if not found:
         raise ValueError(f"there are no Parquet files in {str(source)!r}; give another directory")
     pairs = [(path, target / path.relative_to(source)) for path in found]
-    for _, written in pairs:
-        if written in found:
-            raise ValueError(
-                f"`--out {target}` would replace {str(written)!r}, a table that is read; choose "
-                "another directory"
-            )
+    refuse_overwriting([written for _, written in pairs] + [target / NOTE], found)
     return pairs
 
 
@@ -174,9 +196,33 @@ def _take_note(scoring: Scoring, target: Path, files: list[Path]) -> None:
         temporary.write_text(json.dumps(scoring.note(), indent=2))
 
 
-def _is_done(source: Path, target: Path) -> bool:
-    """Whether there are scores that are not older than the table."""
-    return target.exists() and target.stat().st_mtime >= source.stat().st_mtime
+def _is_done(_: None, files: tuple[Path, Path]) -> bool:
+    """Whether there are scores of these very bytes; a time stamp can be that of a copy."""
+    source, target = files
+    try:
+        stored = (pyarrow.parquet.read_schema(target).metadata or {}).get(_MARK, b"{}")
+        mark = json.loads(stored)
+    except (pa.ArrowException, OSError, ValueError):  # no table, or not ours: score it again
+        return False
+    return bool(mark.get("bytes") == source.stat().st_size and mark == _mark(source))
+
+
+def _mark(source: Path) -> dict[str, Any]:
+    """What tells a file from all others."""
+    with source.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": source.stat().st_size, "sha256": digest}
+
+
+def _while_unchanged(source: Path, pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The pieces of a file; raises `ValueError` at their end if it was changed meanwhile."""
+    before = source.stat()
+    yield from pieces
+    after = source.stat()
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise ValueError(
+            f"{str(source)!r} was changed while it was read; it must stay as it is: score it again"
+        )
 
 
 def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str:
@@ -184,19 +230,10 @@ def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str:
     source, target = files
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        scoring.score(str(source), str(target))
+        scoring.score_marked(source, target)
     except (ValueError, OSError) as error:
         return f"{source}: {error}"
     return ""
-
-
-def _refuse_overwriting(source: str, target: str) -> None:
-    read, written = (split_tree(path)[0] for path in (source, target))
-    if written.exists() and written.samefile(read):
-        raise ValueError(
-            f"`--out {target}` is the table that is read; it must be another file: choose a new "
-            "name"
-        )
 
 
 def _kept_schema(table: Table, keep: Sequence[str], target: str) -> pa.Schema:

@@ -9,8 +9,11 @@ import typer
 
 import isotone
 from isotone import export as exports
+from isotone.atomic import refuse_overwriting
 from isotone.cli.terminal import output, printable
 from isotone.export.claim import Claim
+
+_CODE = (".hpp", ".cpp", ".cuh", ".cu")  # what is written into a directory
 
 
 def export(
@@ -29,9 +32,9 @@ def export(
     keep: Annotated[list[str] | None, typer.Option(help="sql: copy this column.")] = None,
 ) -> None:
     """Write a model for another runtime, scaling included, and compare what was written."""
+    written = [p for p in out.iterdir() if p.suffix in _CODE] if out.is_dir() else [out]
+    refuse_overwriting(written, [model])
     frozen = isotone.load(model)
-    if out.exists() and out.samefile(model):
-        raise ValueError(f"`--out {out}` is the model that is read; choose a new name")
     options: dict[str, Any] = {
         "name": name,
         "precision": precision,

@@ -9,6 +9,7 @@ import typer
 
 import isotone
 from isotone import report as reports
+from isotone.atomic import refuse_overwriting
 from isotone.cli.terminal import errors, output, printable
 from isotone.report.history import beside, read_history
 from isotone.table import split_tree
@@ -46,9 +47,12 @@ def report(
 
     isotone report model.isotone table.csv --target paid --out report.html
     """
-    _refuse_overwriting(out, model, table)
-    frozen = isotone.load(model)
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"`--out {out}` must end in .html, so that browsers open it; rename it")
     found = history or beside(model)
+    read = [model, *([split_tree(table)[0]] if table else []), *([found] if found else [])]
+    refuse_overwriting([out], read)
+    frozen = isotone.load(model)
     size = reports.write(
         frozen,
         out,
@@ -66,11 +70,3 @@ def report(
     if not isotone.certify(frozen).holds:
         errors.print("warning: ", style="bold yellow", end="")
         errors.print("a declared constraint of this model does not hold; see the verdict")
-
-
-def _refuse_overwriting(out: Path, model: Path, table: str | None) -> None:
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"`--out {out}` must end in .html, so that browsers open it; rename it")
-    for read in (model, split_tree(table)[0] if table else None):
-        if read is not None and out.exists() and read.exists() and out.samefile(read):
-            raise ValueError(f"`--out {out}` is a file that is read; choose a new name")

@@ -10,10 +10,11 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 import isotone
+from isotone.atomic import refuse_overwriting
 from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
-from isotone.scoring import Scoring, score_directory
-from isotone.table import open_table
+from isotone.scoring import Scoring, outputs_of, score_directory
+from isotone.table import open_table, split_tree
 
 
 def score(
@@ -39,8 +40,11 @@ def score(
     run code as its owner: protecting the one that you name with --scheduler is up to you.
     """
     start = time.perf_counter()
+    is_directory = Path(table).is_dir()
+    written = outputs_of(Path(table), Path(out)) if is_directory else [split_tree(out)[0]]
+    refuse_overwriting(written, [model])
     scoring = Scoring(isotone.load(model), tuple(keep or ()), probability)
-    if Path(table).is_dir():
+    if is_directory:
         done = _score_files(scoring, Path(table), Path(out), workers, scheduler)
     elif scheduler is not None:
         raise ValueError(

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from isotone.atomic import refuse_overwriting
 from isotone.cli import terminal
 from isotone.cli.columns import (
     Columns,
@@ -24,7 +25,7 @@ from isotone.cli.columns import (
 from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
 from isotone.scaling import Scaling
-from isotone.table import open_table, read_numbers
+from isotone.table import open_table, read_numbers, split_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +78,7 @@ def sweep(
             )
     if out.exists() and not out.is_dir():
         raise ValueError(f"`--out {out}` is a file; give the name of a directory")
+    refuse_overwriting([out / "results.parquet"], [split_tree(table)[0]])
     recipe = Recipe(epochs=epochs, batch_size=batch_size)
     size = None if group_size == "full" else int(one_number(group_size, "group-size"))
     if shard_size < 1:

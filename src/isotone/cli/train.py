@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 import isotone
-from isotone.atomic import remove_leftovers, replacing
+from isotone.atomic import refuse_overwriting, remove_leftovers, replacing
 from isotone.card import file_name
 from isotone.certificate import Certificate
 from isotone.cli import terminal
@@ -32,11 +32,14 @@ from isotone.encoding import Encoding
 from isotone.frozen import FrozenNetwork
 from isotone.locks import making, sole_use
 from isotone.scaling import Kind, Log
-from isotone.table import open_table
+from isotone.table import open_table, split_tree
 
 if TYPE_CHECKING:
     from isotone.certified import CertifiedEstimator
     from isotone.loop import History
+
+_FILES = ("model.isotone", "certificate.json", "history.json", "metrics.json")
+_CHECKPOINTS, _PARTS = ".isotone-checkpoints", ("scan", "members")
 
 
 def train(
@@ -90,6 +93,10 @@ def train(
     isotone train loans.csv --target paid --increasing income:yes --decreasing debt:yes --out model
     """
     _check_choices(out, missing=missing, class_weight=class_weight)
+    refuse_overwriting(
+        [out / name for name in (*_FILES, *(f"{_CHECKPOINTS}/{name}" for name in _PARTS))],
+        [split_tree(read)[0] for read in (table, validation)],
+    )
     source = open_table(table)
     columns = choose_columns(
         source, target, features, increasing, decreasing, log, weights, categorical
@@ -120,12 +127,12 @@ def train(
         "rows": len(reading.training),
         "seed": seed,
     }
-    with sole_use(out), making(out / ".isotone-checkpoints"):
-        _fit(estimator, reading.training, out / ".isotone-checkpoints", resume)
+    with sole_use(out), making(out / _CHECKPOINTS):
+        _fit(estimator, reading.training, out / _CHECKPOINTS, resume)
         certificate = isotone.certify(_named(estimator, reading, provenance))
         metrics = judge(certificate.frozen, _completed(estimator, reading.validation))
         _write(certificate, estimator.history_, metrics, out)
-        remove_checkpoints(out / ".isotone-checkpoints")
+        remove_checkpoints(out / _CHECKPOINTS)
     _report(certificate, reading.target, metrics, out)
     raise typer.Exit(0 if certificate.holds else 1)
 
@@ -268,7 +275,7 @@ def _positive(text: str) -> float:
 
 def remove_checkpoints(directory: Path) -> None:
     """Remove what earlier runs left there, and nothing else."""
-    files = [directory / name for name in ("scan", "members")]
+    files = [directory / name for name in _PARTS]
     for file in files:
         file.unlink(missing_ok=True)
     remove_leftovers(*files)
@@ -294,7 +301,7 @@ def _write(
     for name, text in texts.items():
         with replacing(out / name) as temporary:
             temporary.write_text(text)
-    remove_leftovers(*(out / name for name in ("model.isotone", *texts)))
+    remove_leftovers(*(out / name for name in _FILES))
 
 
 def _report(

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotone.atomic import replacing
+from isotone.atomic import refuse_overwriting, replacing
 from isotone.cli import terminal
 from isotone.cli.columns import listed
 from isotone.cli.terminal import errors, output, printable
 from isotone.elementary import Floats
 from isotone.locks import sole_use
 from isotone.rounding import digits_down, digits_up
-from isotone.table import Table, open_table, read_numbers
+from isotone.table import Table, open_table, read_numbers, split_tree
 
 if TYPE_CHECKING:
     from isotone.transport import Distance
@@ -55,7 +55,7 @@ def transport(
 
     if metric not in _METRICS:
         raise ValueError(f"`--metric {metric}` must be 1, 2 or inf")
-    _check_out(out)
+    _check_out(out, p, q)
     tables = open_table(p), open_table(q)
     names = _coordinates(tables, columns, weights)
     (P, weights_p), (Q, weights_q) = (_read(table, names, weights) for table in tables)
@@ -107,9 +107,15 @@ def _read(table: Table, names: list[str], weights: str | None) -> tuple[Floats, 
     return values[:, : len(names)], values[:, -1] if weights else None
 
 
-def _check_out(out: Path | None) -> None:
-    if out is not None and out.exists() and not out.is_dir():
+def _check_out(out: Path | None, *tables: str) -> None:
+    if out is None:
+        return
+    if out.exists() and not out.is_dir():
         raise ValueError(f"`--out {out}` is a file; give the name of a directory")
+    refuse_overwriting(
+        [out / name for name in ("critic.isotone", "distance.json")],
+        [split_tree(table)[0] for table in tables],
+    )
 
 
 def _print(found: Distance, sizes: tuple[int, int], names: list[str], metric: str) -> None:

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 
 import isotone
-from isotone.atomic import replacing
+from isotone.atomic import refuse_overwriting, replacing
 from isotone.candidates import Candidates, read_candidates
 from isotone.cli import terminal
 from isotone.cli.columns import listed, numbers_of
@@ -138,9 +138,7 @@ class Result:
 def _check_words(event: str, model: Path, tables: list[str], out: Path | None) -> None:
     if not listed(event):
         raise ValueError(f"`--event {event}` names no column; give at least one, as in event")
-    for read in (model, *(split_tree(table)[0] for table in tables)):
-        if out and out.exists() and read.exists() and out.samefile(read):
-            raise ValueError(f"`--out {out}` is a file that is read; choose a new name")
+    refuse_overwriting([out] if out else [], [model, *(split_tree(table)[0] for table in tables)])
 
 
 def _edges(text: str | None, against: str | None, split: str | None) -> Floats | None:
