@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from isotone.cells import truths_as_numbers
 from isotone.elementary import Floats
 from isotone.frozen import FrozenNetwork
 from isotone.missing import Missing
@@ -143,7 +144,7 @@ class Encoding:
 
 def numbers_with_gaps(column: pa.Array, name: str, first_row: int = 0) -> Floats:
     """A column as numbers, with NaN where it has none; text raises `ValueError`."""
-    values = floats(column, name)
+    values = floats(truths_as_numbers(column), name)
     bad = ~np.isfinite(values)
     bad[bad] = ~is_blank(column.filter(pa.array(bad)))
     if bad.any():

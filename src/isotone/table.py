@@ -22,6 +22,7 @@ import pyarrow.parquet
 
 from isotone import rootfile
 from isotone.atomic import replacing
+from isotone.cells import spelled_out, truths_as_numbers
 from isotone.elementary import Floats
 
 BATCH_ROWS = 65536
@@ -115,7 +116,8 @@ def open_table(path: str | Path) -> Table:
 def numbers(batch: pa.RecordBatch, columns: Sequence[str], first_row: int = 0) -> Floats:
     """Columns of a batch as finite numbers, (n_rows, n_columns).
 
-    Integers, booleans, decimals and numbers written as text are converted. Anything else raises
+    Integers, booleans, decimals and numbers written as text are rounded to the nearest float64,
+    so that their order is kept; the texts true and false are 1 and 0. Anything else raises
     `ValueError` with the name of the column and the first row where it occurs.
 
     Parameters
@@ -125,7 +127,7 @@ def numbers(batch: pa.RecordBatch, columns: Sequence[str], first_row: int = 0) -
     """
     values = np.empty((batch.num_rows, len(columns)))
     for i, name in enumerate(columns):
-        values[:, i] = floats(batch.column(name), name)
+        values[:, i] = floats(truths_as_numbers(batch.column(name)), name)
     bad = ~np.isfinite(values)
     if bad.any():
         row, column = (int(index) for index in np.argwhere(bad)[0])
@@ -188,24 +190,24 @@ def floats(column: pa.Array, name: str) -> Floats:
         column = column.dictionary_decode()
     try:
         # An integer beyond 2**53 is rounded: that is monotone, and all a float can do.
-        return _to_numpy(_trim(column).cast(pa.float64(), safe=False))
+        return _to_numpy(spelled_out(column).cast(pa.float64(), safe=False))
     except pa.ArrowNotImplementedError as error:
         raise ValueError(
-            f"column {name!r} has type {column.type}; it must hold numbers: choose another column "
-            "or convert it"
+            f"column {name!r} has type {column.type}; it must hold numbers: {_advice(column.type)}"
         ) from error
     except pa.ArrowInvalid:
         return np.array([_parse(text) for text in column.to_pylist()])
 
 
+def _advice(kind: pa.DataType) -> str:
+    if pa.types.is_temporal(kind):
+        return "leave it out, or make a number of it, such as the days since some date"
+    return "choose another column or convert it"
+
+
 def _to_numpy(column: pa.Array) -> Floats:
     result: Floats = column.to_numpy(zero_copy_only=False)
     return result
-
-
-def _trim(column: pa.Array) -> pa.Array:
-    is_text = column.type in (pa.string(), pa.large_string())
-    return pc.utf8_trim_whitespace(column) if is_text else column
 
 
 def _parse(text: str | None) -> float:

@@ -11,11 +11,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from isotone.cells import is_text, truths_as_numbers
 from isotone.cli.columns import Columns, check_numbers
 from isotone.cli.target import Target, read_target
 from isotone.elementary import Floats
 from isotone.encoding import MAX_CATEGORIES, Encoding, is_blank, numbers_with_gaps
 from isotone.table import Table, floats, open_table
+
+_YES_OR_NO = {"yes", "no", "y", "n", "t", "f", "on", "off", "none", ""}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,21 +115,37 @@ def _refuse_text(table: Table, columns: Columns) -> None:
     assert batch is not None
     example = batch.column(texts[0]).drop_null()[0].as_py()
     others = [name for name in columns.features if name not in texts]
-    few = [n for n in texts if len(batch.column(n).unique()) <= MAX_CATEGORIES]
+    few = [n for n in texts if _has_few(batch.column(n))]
     advice = [f"leave out such columns with `--features {','.join(others)}`"] if others else []
+    if any(pa.types.is_temporal(batch.column(n).type) for n in texts):
+        advice += ["make numbers of times, such as the days since some date"]
+    if {str(cell).strip().lower() for cell in batch.column(texts[0]).to_pylist()} <= _YES_OR_NO:
+        advice += ["write 1 and 0, or true and false, for yes and no"]
     advice += [f"make categories with `--categorical {','.join(few)}`"] if few else []
     if re.fullmatch(r"\s*[+-]?\d*,\d+\s*", str(example)):
         advice = ["write decimals with a point, as in 0.5"]
     what = f"column {texts[0]!r} holds" if len(texts) == 1 else f"columns {', '.join(texts)} hold"
+    kind = "text" if all(is_text(batch.column(n).type) for n in texts) else "no numbers"
     raise ValueError(
-        f"{what} text, such as {example!r:.40} in {texts[0]!r}; a feature must hold numbers: "
+        f"{what} {kind}, such as {example!r:.40} in {texts[0]!r}; a feature must hold numbers: "
         f"{', or '.join(advice) or 'choose another table'}"
     )
 
 
+def _has_few(column: pa.Array) -> bool:
+    """Whether a column could be one of categories."""
+    kind = column.type
+    if pa.types.is_temporal(kind) or pa.types.is_nested(kind):
+        return False
+    return len(column.unique()) <= MAX_CATEGORIES
+
+
 def _is_text(column: pa.Array, name: str) -> bool:
     """Whether a column holds something, and none of it is a number."""
-    is_number = np.isfinite(floats(column, name))
+    try:
+        is_number = np.isfinite(floats(truths_as_numbers(column), name))
+    except ValueError:  # times, lists and the like
+        return True
     return bool(not is_number.any() and not is_blank(column).all())
 
 
