@@ -23,7 +23,7 @@ NUMPY_HALF = [
     "steps",
     *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "margin"),
     *("plot", "export"),
-    *("rootfile", "cells", "table", "missing", "encoding", "workers", "scoring"),
+    *("rootfile", "cells", "table", "index", "missing", "encoding", "workers", "scoring"),
     *("working_point", "efficiency", "candidates", "dataset", "fused", "clouds", "duality"),
     "report",
 ]

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isotone.cli.terminal import errors, printable
 from isotone.elementary import Floats
+from isotone.index import index_columns
 from isotone.scaling import Kind, Log
 from isotone.table import Table
 
@@ -75,11 +77,15 @@ def choose_columns(
 ) -> Columns:
     """Check what was asked for against the columns of the table.
 
-    By default all columns are features but the target and the weights.
+    By default all columns are features but the target, the weights, and an index of pandas that
+    no option names.
     """
     table.find([target, *([weights] if weights else [])])
-    others = tuple(name for name in table.columns if name not in (target, weights))
+    index = _unnamed_index(table, target, weights, increasing, decreasing, log, categorical)
+    others = tuple(name for name in table.columns if name not in (target, weights, *index))
     names = listed(features) or others
+    if not listed(features):
+        tell_left_out(index, "features")
     _check_roles(table, names, target, weights)
     directions = [
         _direction(part, sign, names)
@@ -90,6 +96,32 @@ def choose_columns(
     found = Columns(names, target, tuple(directions), tuple(offsets), listed(categorical))
     _check_options(table, found)
     return found
+
+
+def _unnamed_index(table: Table, *options: str | None) -> tuple[str, ...]:
+    """Index columns of a table that no option names, be it as `column:class` or `column=1`."""
+    parts = [part for option in options for part in listed(option)]
+    return tuple(
+        name
+        for name in index_columns(table)
+        if not any(
+            part == name or (name and part.startswith((f"{name}:", f"{name}="))) for part in parts
+        )
+    )
+
+
+def tell_left_out(index: Sequence[str], option: str) -> None:
+    """Say which columns nobody asked for are not used, and how to use them."""
+    if index:
+        shown = ", ".join(repr(name) for name in index)
+        errors.print("note: ", style="bold", end="")
+        errors.print(
+            printable(
+                f"left out {shown}, which pandas wrote as the index of the rows; to use such a "
+                f"column, name it in `--{option}`"
+            ),
+            soft_wrap=True,
+        )
 
 
 def _check_roles(table: Table, names: Sequence[str], target: str, weights: str | None) -> None:

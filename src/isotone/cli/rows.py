@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from isotone.cells import is_text, truths_as_numbers
 from isotone.cli.columns import Columns, check_numbers
 from isotone.cli.target import Target, read_target
+from isotone.cli.terminal import errors, printable
 from isotone.elementary import Floats
 from isotone.encoding import MAX_CATEGORIES, Encoding, is_blank, numbers_with_gaps
 from isotone.table import Table, floats, open_table
 
+_MANY = 20  # rows that no other column counts by chance
 _YES_OR_NO = {"yes", "no", "y", "n", "t", "f", "on", "off", "none", ""}
 
 
@@ -73,6 +75,7 @@ def read_rows(
     rows, cells = _read(table, encoding, columns.target, weights)
     _check_gaps(table, rows, encoding, gaps_allowed)
     check_numbers(columns, encoding.uncompleted, rows.X)
+    _warn_of_counters(encoding.uncompleted, rows.X)
     counted = rows.counted()
     target, y = read_target(columns.target, cells.take(counted), loss, counted)
     rows = replace(rows[counted], y=y)
@@ -147,6 +150,21 @@ def _is_text(column: pa.Array, name: str) -> bool:
     except ValueError:  # times, lists and the like
         return True
     return bool(not is_number.any() and not is_blank(column).all())
+
+
+def _warn_of_counters(names: Sequence[str], X: Floats) -> None:
+    """Warn of columns that count the rows: where rows are sorted, they tell the target."""
+    for name, column in zip(names, X.T, strict=True):
+        if len(column) >= _MANY and np.array_equal(np.diff(column), np.ones(len(column) - 1)):
+            errors.print("warning: ", style="bold yellow", end="")
+            errors.print(
+                printable(
+                    f"column {name!r} counts the rows ({column[0]:g}, {column[1]:g}, "
+                    f"{column[2]:g}, ...); if it is only their number, leave it out with "
+                    "`--features`: new rows have other numbers"
+                ),
+                soft_wrap=True,
+            )
 
 
 def _read(

@@ -37,7 +37,9 @@ def sweep(
     table: Annotated[str, typer.Argument(help="CSV, Parquet or ROOT (file.root:tree).")],
     target: Annotated[str, typer.Option(help="Column to learn: 0/1, or a number.")],
     out: Annotated[Path, typer.Option(help="Directory for shards and results.parquet.")],
-    features: Annotated[str | None, typer.Option(help="Columns a,b,...; default: all.")] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Columns a,b,...; default: all but an index.")
+    ] = None,
     increasing: Annotated[str | None, typer.Option(help="Never lower for more of these.")] = None,
     decreasing: Annotated[str | None, typer.Option(help="Never higher for more of these.")] = None,
     log: Annotated[str | None, typer.Option(help="Take the logarithm of these.")] = None,

@@ -46,7 +46,9 @@ def train(
     table: Annotated[str, typer.Argument(help="CSV, Parquet or ROOT (file.root:tree).")],
     target: Annotated[str, typer.Option(help="Column to learn: classes or numbers.")],
     out: Annotated[Path, typer.Option(help="Directory for the model and what goes with it.")],
-    features: Annotated[str | None, typer.Option(help="Columns a,b,...; default: all.")] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Columns a,b,...; default: all but an index.")
+    ] = None,
     increasing: Annotated[
         str | None, typer.Option(help="More of these never lowers it: a,b, or a:CLASS.")
     ] = None,

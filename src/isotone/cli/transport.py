@@ -13,9 +13,10 @@ import typer
 
 from isotone.atomic import refuse_overwriting, replacing
 from isotone.cli import terminal
-from isotone.cli.columns import listed
+from isotone.cli.columns import listed, tell_left_out
 from isotone.cli.terminal import errors, output, printable
 from isotone.elementary import Floats
+from isotone.index import index_columns
 from isotone.locks import sole_use
 from isotone.rounding import digits_down, digits_up
 from isotone.table import Table, open_table, read_numbers, split_tree
@@ -90,7 +91,11 @@ def _coordinates(
         if weights in chosen:
             raise ValueError(f"`--weights {weights}` is one of `--columns`; it cannot be both")
         return chosen
-    names, others = ([c for c in table.columns if c != weights] for table in tables)
+    index = {name for table in tables for name in index_columns(table)} - {weights}
+    tell_left_out(sorted(index), "columns")
+    names, others = (
+        [c for c in table.columns if c != weights and c not in index] for table in tables
+    )
     if set(names) != set(others):
         odd = sorted(set(names) ^ set(others))
         raise ValueError(
