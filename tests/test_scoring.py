@@ -153,3 +153,25 @@ def test_a_worker_killed_in_the_middle_is_tolerated(source: Path, tmp_path: Path
         with pytest.raises(SystemExit, match="0"):
             main([*again, "--out", str(tmp_path / "again"), "--scheduler", address])
     check(tmp_path / "again")
+
+
+def test_columns_to_keep_may_be_separated_by_commas(tmp_path: Path) -> None:
+    table = pa.table({"x0": [1.0], "x1": [1.0], "x2": [1.0], "a": [1], "b": [2], "a,b": [3]})
+    (tmp_path / "d").mkdir()
+    for path in (tmp_path / "t.parquet", tmp_path / "d" / "t.parquet"):
+        pa.parquet.write_table(table, path)
+    FROZEN.save(tmp_path / "m.isotone")
+
+    def columns(*keep: str, directory: bool = False) -> list[str]:
+        name, out = ("d", "out") if directory else ("t.parquet", "out.parquet")
+        words = ["score", str(tmp_path / "m.isotone"), str(tmp_path / name), "--workers", "1"]
+        options = [word for text in keep for word in ("--keep", text)]
+        with pytest.raises(SystemExit, match="0"):
+            main([*words, *options, "--out", str(tmp_path / out)])
+        written = tmp_path / "out" / "t.parquet" if directory else tmp_path / out
+        return list(pa.parquet.read_schema(written).names)
+
+    assert columns("b,a") == ["b", "a", "score"]
+    assert columns("b, a", "x0") == ["b", "a", "x0", "score"]
+    assert columns("a,b") == ["a,b", "score"]  # there is a column of that name
+    assert columns("b,a", directory=True) == ["b", "a", "score"]

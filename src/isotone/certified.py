@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from isotone.certificate import Certificate
-from isotone.columns import directions, refuse_huge, text_columns
+from isotone.columns import directions, na_as_nan, refuse_huge, text_columns
 from isotone.elementary import Floats
 from isotone.examples import Examples
 from isotone.fitting import Task, fit_network
@@ -85,7 +85,12 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
         """What `validate_data` gives, with advice for text."""
         try:
             return validate_data(
-                self, X, *args, dtype=np.float64, ensure_all_finite="allow-nan", **options
+                self,
+                na_as_nan(X),
+                *args,
+                dtype=np.float64,
+                ensure_all_finite="allow-nan",
+                **options,
             )
         except (TypeError, ValueError) as error:
             names = text_columns(X)

@@ -150,6 +150,13 @@ def text_columns(X: Any) -> list[str]:
     return [str(name) for name in names if np.asarray(X[name]).dtype.kind not in "biuf"]
 
 
+def na_as_nan(X: Any) -> Any:
+    """A pandas frame with NaN for NA, which scikit-learn cannot read in columns of objects."""
+    is_pandas = hasattr(X, "isna") and hasattr(X, "columns")
+    has_objects = is_pandas and "object" in map(str, X.dtypes)
+    return X.where(X.notna(), np.nan) if has_objects else X
+
+
 def refuse_huge(name: str, table: Floats, columns: Sequence[str]) -> None:
     """Raise `ValueError` for numbers whose squares are near overflow."""
     largest = np.abs(np.nan_to_num(table)).max(axis=0, initial=0.0)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.elementary import Floats, Reals
-from isotone.scaling import Scaling, as_numbers
+from isotone.scaling import Scaling, as_numbers, without_na
 from isotone.steps import Blend, Dense, Pointwise, Sort, Step
 
 try:
@@ -238,7 +238,7 @@ def _column(values: Any, name: str) -> Reals:
     if isinstance(values, np.ma.MaskedArray) or array.dtype.kind not in "biufO" or array.ndim != 1:
         raise ValueError(f"feature {name!r} holds {array.dtype}; convert it to numbers")
     try:
-        return array if array.dtype in _FLOATS else array.astype(np.float64)
+        return array if array.dtype in _FLOATS else without_na(array).astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"feature {name!r} holds no numbers ({error}); convert it") from error
 

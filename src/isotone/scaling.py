@@ -192,6 +192,14 @@ class Scaling:
         return cls(np.array(data["log"], bool), **{name: numbers(data[name]) for name in names})
 
 
+def without_na(values: NDArray[Any]) -> NDArray[Any]:
+    """The same, with NaN for the NA of pandas, which is no float and stands among objects."""
+    if values.dtype != object:
+        return values
+    is_na = np.frompyfunc(lambda value: type(value).__name__ == "NAType", 1, 1)
+    return np.where(np.asarray(is_na(values), bool), np.nan, values)
+
+
 def as_numbers(X: ArrayLike, features: Sequence[str] | None = None) -> Reals:
     """`X` as an array (n_rows, n_features): float32 and float64 as they are, others as float64."""
     try:
@@ -199,7 +207,7 @@ def as_numbers(X: ArrayLike, features: Sequence[str] | None = None) -> Reals:
         if isinstance(X, np.ma.MaskedArray) or table.dtype.kind not in "biufO":
             raise TypeError(f"it is of type {type(X).__name__} and holds {table.dtype}")
         if table.dtype not in (np.dtype("f4"), np.dtype("f8")):
-            table = table.astype(np.float64)
+            table = without_na(table).astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"`X` is no table of numbers ({error}); convert its columns") from error
     if table.ndim != 2 or (features is not None and table.shape[1] != len(features)):

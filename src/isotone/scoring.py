@@ -163,6 +163,11 @@ def _score_files(
     return len(missing)
 
 
+def tables_in(source: Path) -> list[Path]:
+    """The Parquet files below a directory."""
+    return sorted(p for p in source.rglob("*") if p.suffix.lower() in (".parquet", ".pq"))
+
+
 def outputs_of(source: Path, target: Path) -> list[Path]:
     """The files that `score_directory` writes."""
     return [target / NOTE, *(written for _, written in _pairs(source.resolve(), target.resolve()))]
@@ -173,7 +178,7 @@ def _pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
         raise ValueError(
             f"`--out {target}` is inside the directory that is read; choose one beside it"
         )
-    found = sorted(p for p in source.rglob("*") if p.suffix.lower() in (".parquet", ".pq"))
+    found = tables_in(source)
     if not found:
         raise ValueError(f"there are no Parquet files in {str(source)!r}; give another directory")
     pairs = [(path, target / path.relative_to(source)) for path in found]

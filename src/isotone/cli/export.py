@@ -10,6 +10,7 @@ import typer
 import isotone
 from isotone import export as exports
 from isotone.atomic import refuse_overwriting
+from isotone.cli.columns import listed
 from isotone.cli.terminal import output, printable
 from isotone.export.claim import Claim
 
@@ -29,7 +30,9 @@ def export(
     ] = None,
     dialect: Annotated[str | None, typer.Option(help="sql: sqlite or duckdb.")] = None,
     table: Annotated[str | None, typer.Option(help="sql: name of the table.")] = None,
-    keep: Annotated[list[str] | None, typer.Option(help="sql: copy this column.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="sql: columns to copy: a,b,...; repeatable.")
+    ] = None,
 ) -> None:
     """Write a model for another runtime, scaling included, and compare what was written."""
     written = [p for p in out.iterdir() if p.suffix in _CODE] if out.is_dir() else [out]
@@ -42,7 +45,7 @@ def export(
         "sums": sums,
         "dialect": dialect,
         "table": table,
-        "keep": tuple(keep) if keep else None,
+        "keep": tuple(name for text in keep for name in listed(text)) if keep else None,
     }
     given = {name: value for name, value in options.items() if value is not None}
     claim = exports.write(frozen, to, out, check=check, **given)

@@ -11,9 +11,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 import isotone
 from isotone.atomic import refuse_overwriting
+from isotone.cli.columns import listed
 from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
-from isotone.scoring import Scoring, outputs_of, score_directory
+from isotone.scoring import Scoring, outputs_of, score_directory, tables_in
 from isotone.table import open_table, split_tree
 
 
@@ -24,7 +25,9 @@ def score(
         typer.Argument(help="CSV, Parquet or ROOT (file.root:tree), or a directory of Parquet."),
     ],
     out: Annotated[str, typer.Option(help="Where to write: CSV, Parquet, ROOT, or a directory.")],
-    keep: Annotated[list[str] | None, typer.Option(help="Copy this column; repeatable.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Columns to copy: a,b,...; repeatable.")
+    ] = None,
     probability: Annotated[bool, typer.Option(help="Write probabilities too.")] = False,
     workers: Annotated[int, typer.Option(help="Processes, for a directory.")] = 2,
     scheduler: Annotated[
@@ -43,7 +46,7 @@ def score(
     is_directory = Path(table).is_dir()
     written = outputs_of(Path(table), Path(out)) if is_directory else [split_tree(out)[0]]
     refuse_overwriting(written, [model])
-    scoring = Scoring(isotone.load(model), tuple(keep or ()), probability)
+    scoring = Scoring(isotone.load(model), _kept(keep, Path(table)), probability)
     if is_directory:
         done = _score_files(scoring, Path(table), Path(out), workers, scheduler)
     elif scheduler is not None:
@@ -54,6 +57,15 @@ def score(
         done = f"scored {_score_rows(scoring, table, out):,} rows"
     seconds = time.perf_counter() - start
     output.print(printable(f"{done} in {seconds:.1f} s: {out}"), soft_wrap=True)
+
+
+def _kept(keep: list[str] | None, table: Path) -> tuple[str, ...]:
+    """Names separated by commas; a comma in the name of a column is left alone."""
+    if not keep:
+        return ()
+    first = next(iter(tables_in(table)), None) if table.is_dir() else table
+    columns = open_table(first).columns if first is not None else ()
+    return tuple(name for text in keep for name in ([text] if text in columns else listed(text)))
 
 
 def _score_rows(scoring: Scoring, table: str, out: str) -> int:

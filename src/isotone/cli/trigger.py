@@ -45,7 +45,8 @@ def trigger(
         str | None, typer.Option(help="Column: events that share it are not independent.")
     ] = None,
     group: Annotated[
-        list[str] | None, typer.Option(help="Column: efficiency for each value; repeatable.")
+        list[str] | None,
+        typer.Option(help="Columns a,b,...: efficiency for each value; repeatable."),
     ] = None,
     against: Annotated[
         str | None, typer.Option(help="Column of a true quantity: efficiency in bins of it.")
@@ -71,7 +72,8 @@ def trigger(
     --pileup 5.24 --max-rate 660e3 --group channel --against proper_time
     """
     _check_words(event, model, tables, out)
-    asked = Asked(tuple(group or ()), against, split, _edges(edges, against, split), block)
+    groups = tuple(name for text in group or () for name in listed(text))
+    asked = Asked(groups, against, split, _edges(edges, against, split), block)
     exposure = Exposure(n_events, input_rate, pileup)
     candidates = read_candidates(
         isotone.load(model),
