@@ -19,11 +19,12 @@ PACKAGE = Path(isotone.__file__).parent
 # A module imports only from modules to its left.
 NUMPY_HALF = [
     *("atomic", "locks"),
-    *("card", "counts", "elementary", "rounding", "scaling", "codes", "modelfile"),
+    *("card", "counts", "elementary", "rounding", "frames", "scaling", "codes", "modelfile"),
     "steps",
     *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "margin"),
     *("plot", "export"),
-    *("rootfile", "cells", "table", "index", "missing", "encoding", "workers", "scoring"),
+    *("rootfile", "cells", "parquetfile", "table", "index", "missing", "encoding", "workers"),
+    "scoring",
     *("working_point", "efficiency", "candidates", "dataset", "fused", "clouds", "duality"),
     "report",
 ]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from isotone.elementary import Floats
 from isotone.encoding import Encoding, is_blank, labels, numbers_with_gaps
 from isotone.frozen import FrozenNetwork
-from isotone.table import numbers, open_table
+from isotone.table import decoded, numbers, open_table
 from isotone.working_point import best_scores
 
 _NONE = "(none)"  # the label of a gap
@@ -216,7 +216,8 @@ def _is_signal(batch: pa.RecordBatch, target: str, first_row: int) -> NDArray[np
     words = labels(batch.column(target))
     if pc.all(pc.is_in(pc.utf8_lower(words), value_set=pa.array(["true", "false"]))).as_py():
         return np.asarray(pc.equal(pc.utf8_lower(words), "true"))
-    values = numbers(batch, [target], first_row)[:, 0]
+    cells = pa.record_batch([decoded(batch.column(target))], [target])
+    values = numbers(cells, [target], first_row)[:, 0]
     strange = ~np.isin(values, [0.0, 1.0])
     if strange.any():
         row = int(strange.argmax())

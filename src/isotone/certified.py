@@ -16,7 +16,13 @@ from sklearn.utils.validation import (
 )
 
 from isotone.certificate import Certificate
-from isotone.columns import directions, na_as_nan, refuse_huge, text_columns
+from isotone.columns import (
+    directions,
+    na_as_nan,
+    refuse_categories,
+    refuse_huge,
+    text_columns,
+)
 from isotone.elementary import Floats
 from isotone.examples import Examples
 from isotone.fitting import Task, fit_network
@@ -82,7 +88,8 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
         return self._complete(self._validate(X, reset=False))
 
     def _validate(self, X: Any, *args: Any, **options: Any) -> Any:
-        """What `validate_data` gives, with advice for text."""
+        """What `validate_data` gives, with advice for categories and text."""
+        refuse_categories(X)
         try:
             return validate_data(
                 self,

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from isotone.elementary import Floats
 from isotone.examples import Examples
+from isotone.frames import categorical_columns, column_names
 from isotone.scaling import Kind, Log, Scaling
 
 _KINDS = ("auto", "identity", "standard", "robust", "log")
@@ -146,7 +147,7 @@ def slopes(value: Any, features: Sequence[str]) -> Floats:
 
 def text_columns(X: Any) -> list[str]:
     """Names of the columns of a frame that hold text, or other things than numbers."""
-    names = list(getattr(X, "columns", []))
+    names = column_names(X)
     return [str(name) for name in names if np.asarray(X[name]).dtype.kind not in "biuf"]
 
 
@@ -155,6 +156,18 @@ def na_as_nan(X: Any) -> Any:
     is_pandas = hasattr(X, "isna") and hasattr(X, "columns")
     has_objects = is_pandas and "object" in map(str, X.dtypes)
     return X.where(X.notna(), np.nan) if has_objects else X
+
+
+def refuse_categories(X: Any) -> None:
+    """Raise `ValueError` if a frame has columns of categories, also of categories like 1 and 2."""
+    names = categorical_columns(X)
+    if names:
+        raise ValueError(
+            f"the columns {', '.join(names)} of `X` hold categories, which have no size even "
+            "where they are written as numbers; features must be numbers: encode them, as with "
+            "OneHotEncoder in a ColumnTransformer, or convert them with astype(float) if they "
+            "are quantities"
+        )
 
 
 def refuse_huge(name: str, table: Floats, columns: Sequence[str]) -> None:

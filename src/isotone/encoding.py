@@ -20,7 +20,7 @@ from isotone.cells import truths_as_numbers
 from isotone.elementary import Floats
 from isotone.frozen import FrozenNetwork
 from isotone.missing import Missing
-from isotone.table import Table, floats
+from isotone.table import Table, decoded, floats
 
 MAX_CATEGORIES = 64
 # How people write that there is no number.
@@ -163,8 +163,7 @@ def is_blank(column: pa.Array) -> NDArray[np.bool_]:
     if pa.types.is_floating(column.type):
         return np.asarray(np.isnan(column.to_numpy(zero_copy_only=False)), dtype=np.bool_)
     blank = pc.is_null(column)
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    column = decoded(column)
     if column.type in (pa.string(), pa.large_string()):
         words = pc.utf8_lower(pc.utf8_trim_whitespace(column)).cast(pa.string())
         blank = pc.or_(blank, pc.is_in(words, value_set=_BLANK))
@@ -173,8 +172,7 @@ def is_blank(column: pa.Array) -> NDArray[np.bool_]:
 
 def labels(column: pa.Array) -> pa.Array:
     """A column as texts without spaces around them; empty ones become null."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    column = decoded(column)
     try:
         texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.elementary import Floats, Reals
+from isotone.frames import column_names, has_names, is_category
 from isotone.scaling import Scaling, as_numbers, without_na
 from isotone.steps import Blend, Dense, Pointwise, Sort, Step
 
@@ -208,14 +209,9 @@ def _add_steps(program: Program, steps: tuple[Step, ...]) -> None:
                 program.merge(keep, add)
 
 
-def has_names(X: Any) -> bool:
-    """Whether `X` is a data frame or an Arrow table."""
-    return hasattr(X, "column_names") or hasattr(X, "columns")
-
-
 def named_columns(X: Any, features: Sequence[str]) -> Iterator[list[Reals]]:
     """The features' columns; those of an Arrow table in its own batches, which are not copied."""
-    names = list(X.column_names if hasattr(X, "column_names") else X.columns)
+    names = column_names(X)
     for name in features:
         if names.count(name) != 1:
             raise ValueError(
@@ -230,6 +226,11 @@ def named_columns(X: Any, features: Sequence[str]) -> Iterator[list[Reals]]:
 
 def _column(values: Any, name: str) -> Reals:
     """One column as floats, where it is if it can stay; what is missing becomes NaN."""
+    if is_category(getattr(values, "type", getattr(values, "dtype", ""))):
+        raise ValueError(
+            f"feature {name!r} holds categories, which have no size even where they are written "
+            "as numbers; the network takes numbers: convert the column"
+        )
     array: NDArray[Any] = (
         values.to_numpy(zero_copy_only=False)
         if hasattr(values, "null_count") and hasattr(values, "buffers")

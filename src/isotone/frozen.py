@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from isotone import modelfile
 from isotone.card import card, describe_directions, quoted
 from isotone.elementary import Floats, Reals, monotone_exp, snap_grid
-from isotone.engine import Engine, has_names, named_columns
+from isotone.engine import Engine, named_columns
+from isotone.frames import has_names
 from isotone.modelfile import Arrays
 from isotone.scaling import Scaling, finite_table, numbers
 from isotone.steps import Blend, Dense, Pointwise, Sort, Step, describe, read_only, width_after

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.elementary import EXP_LIMIT, Floats, Reals, exp, log
+from isotone.frames import categorical_columns
 
 Kind = Literal["identity", "standard", "robust", "log"]
 
@@ -202,7 +203,10 @@ def without_na(values: NDArray[Any]) -> NDArray[Any]:
 
 def as_numbers(X: ArrayLike, features: Sequence[str] | None = None) -> Reals:
     """`X` as an array (n_rows, n_features): float32 and float64 as they are, others as float64."""
+    categories = categorical_columns(X)
     try:
+        if categories:
+            raise TypeError(f"{', '.join(categories)} hold categories")
         table = np.asarray(X)
         if isinstance(X, np.ma.MaskedArray) or table.dtype.kind not in "biufO":
             raise TypeError(f"it is of type {type(X).__name__} and holds {table.dtype}")

@@ -24,6 +24,7 @@ from isotone.elementary import Floats
 from isotone.loop import History, Recipe, fit
 from isotone.losses import DynamicHinge, KantorovichRubinstein, Loss
 from isotone.network import LipschitzNetwork
+from isotone.parquetfile import restore_categories
 from isotone.rows import Rows, order_of_rows
 from isotone.scaling import Scaling
 from isotone.table import numbers
@@ -227,8 +228,9 @@ def _place() -> tuple[int, int]:
 
 
 def _read_columns(path: str, group: int, names: list[str]) -> Floats:
-    table = pyarrow.parquet.ParquetFile(path).read_row_group(group, columns=names)
-    return numbers(table.combine_chunks().to_batches()[0], names)
+    with pyarrow.parquet.ParquetFile(path) as file:
+        table, notes = file.read_row_group(group, columns=names), file.metadata.metadata
+    return numbers(restore_categories(table.combine_chunks().to_batches()[0], notes), names)
 
 
 def _join(parts: Sequence[Rows | None], empty: ParquetRows | None = None) -> Rows:

@@ -18,12 +18,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-import pyarrow.parquet
 
-from isotone import rootfile
+from isotone import parquetfile, rootfile
 from isotone.atomic import replacing
 from isotone.cells import spelled_out, truths_as_numbers
 from isotone.elementary import Floats
+from isotone.frames import is_category
 
 BATCH_ROWS = 65536
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".root")
@@ -162,7 +162,7 @@ def write_table(path: str | Path, schema: pa.Schema, batches: Iterable[pa.Record
         if suffix == ".root":
             return rootfile.write(temporary, tree or "tree", schema, batches)
         if suffix in (".parquet", ".pq"):
-            return _write_parquet(temporary, schema, batches)
+            return parquetfile.write(temporary, schema, batches)
         return _write_csv(temporary, suffix.endswith(".gz"), schema, batches)
 
 
@@ -185,9 +185,12 @@ def suffix_of(path: str | Path) -> str:
 
 
 def floats(column: pa.Array, name: str) -> Floats:
-    """Numbers of a column, with NaN where there is none."""
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    """Numbers of a column, with NaN where there is none; categories have no numbers."""
+    if is_category(column.type):
+        raise ValueError(
+            f"column {name!r} is stored as categories ({column.type}), which have no size even "
+            "where they are written as numbers; it must hold numbers: convert it if it does"
+        )
     try:
         # An integer beyond 2**53 is rounded: that is monotone, and all a float can do.
         return _to_numpy(spelled_out(column).cast(pa.float64(), safe=False))
@@ -203,6 +206,11 @@ def _advice(kind: pa.DataType) -> str:
     if pa.types.is_temporal(kind):
         return "leave it out, or make a number of it, such as the days since some date"
     return "choose another column or convert it"
+
+
+def decoded(column: pa.Array) -> pa.Array:
+    """A column with its values instead of references to categories."""
+    return column.dictionary_decode() if is_category(column.type) else column
 
 
 def _to_numpy(column: pa.Array) -> Floats:
@@ -329,32 +337,17 @@ def _quote(column: pa.Array) -> pa.Array:
 @dataclass(frozen=True)
 class _ParquetTable(Table):
     def _read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]:
-        with _reading(self.path), _parquet_file(self.path) as file:
-            for batch in file.iter_batches(n_rows, columns=columns):
-                yield batch.select(columns)
+        with _reading(self.path), parquetfile.open_file(self.path) as file:
+            yield from parquetfile.batches(file, columns, n_rows)
 
     def _types(self, columns: list[str]) -> pa.Schema:
-        with _parquet_file(self.path) as file:
+        with parquetfile.open_file(self.path) as file:
             return pa.schema([file.schema_arrow.field(name) for name in columns])
 
 
 def _open_parquet(path: str) -> Table:
-    with _parquet_file(path) as file:
+    with parquetfile.open_file(path) as file:
         return _ParquetTable(path, tuple(file.schema_arrow.names), file.metadata.num_rows)
-
-
-def _parquet_file(path: str) -> pyarrow.parquet.ParquetFile:
-    # With these settings a row group of any size is read page by page.
-    return pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
-
-
-def _write_parquet(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
-    n_rows = 0
-    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-            n_rows += batch.num_rows
-    return n_rows
 
 
 # ROOT

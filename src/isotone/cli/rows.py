@@ -17,6 +17,7 @@ from isotone.cli.target import Target, read_target
 from isotone.cli.terminal import errors, printable
 from isotone.elementary import Floats
 from isotone.encoding import MAX_CATEGORIES, Encoding, is_blank, numbers_with_gaps
+from isotone.frames import is_category
 from isotone.table import Table, floats, open_table
 
 _MANY = 20  # rows that no other column counts by chance
@@ -128,11 +129,18 @@ def _refuse_text(table: Table, columns: Columns) -> None:
     if re.fullmatch(r"\s*[+-]?\d*,\d+\s*", str(example)):
         advice = ["write decimals with a point, as in 0.5"]
     what = f"column {texts[0]!r} holds" if len(texts) == 1 else f"columns {', '.join(texts)} hold"
-    kind = "text" if all(is_text(batch.column(n).type) for n in texts) else "no numbers"
+    kinds = {_describe(batch.column(n).type) for n in texts}
     raise ValueError(
-        f"{what} {kind}, such as {example!r:.40} in {texts[0]!r}; a feature must hold numbers: "
+        f"{what} {' and '.join(sorted(kinds))}, such as {example!r:.40} in {texts[0]!r}; a "
+        "feature must hold numbers: "
         f"{', or '.join(advice) or 'choose another table'}"
     )
+
+
+def _describe(kind: pa.DataType) -> str:
+    if is_category(kind):
+        return "categories"
+    return "text" if is_text(kind) else "no numbers"
 
 
 def _has_few(column: pa.Array) -> bool:
@@ -144,7 +152,9 @@ def _has_few(column: pa.Array) -> bool:
 
 
 def _is_text(column: pa.Array, name: str) -> bool:
-    """Whether a column holds something, and none of it is a number."""
+    """Whether a column holds categories, or something of which nothing is a number."""
+    if is_category(column.type):
+        return True
     try:
         is_number = np.isfinite(floats(truths_as_numbers(column), name))
     except ValueError:  # times, lists and the like

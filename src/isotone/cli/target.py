@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from isotone.cli.columns import Direction, suggest
 from isotone.elementary import Floats
 from isotone.encoding import MAX_CATEGORIES, is_blank, labels
-from isotone.table import floats
+from isotone.frames import is_category
+from isotone.table import decoded, floats
 
 _FEW = 10  # whole numbers that might be meant as classes
 
@@ -124,19 +125,21 @@ def read_target(
 ) -> tuple[Target, Floats]:
     """The target, and its values or the numbers of its classes.
 
-    Classes are: text, numbers of which there are just two, and whole numbers if the `loss` is one
-    for classes.
+    Classes are: text, what is stored as categories, numbers of which there are just two, and whole
+    numbers if the `loss` is one for classes.
 
     Parameters
     ----------
     numbers : those of the rows within the table, for messages
     varied : refuse one value in all rows
     """
+    category = is_category(column.type)
+    column = decoded(column)
     values = floats(column, name)
     lost = ~np.isfinite(values)
     blank = lost.copy()
     blank[lost] = is_blank(column.filter(pa.array(lost)))
-    text = bool((lost & ~blank).any()) and lost.mean() >= 0.5
+    text = category or (bool((lost & ~blank).any()) and lost.mean() >= 0.5)
     cells = np.array(labels(column).to_pylist(), dtype=object) if text else values
     # among texts, "none" is a class like any other
     gaps = np.array([cell is None for cell in cells]) if text else blank

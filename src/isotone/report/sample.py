@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isotone.elementary import Floats
 from isotone.encoding import Encoding, is_blank, labels
+from isotone.frames import is_category
 from isotone.frozen import FrozenNetwork
 from isotone.report.outcomes import Outcomes
 from isotone.report.truth import read_truth
@@ -168,5 +169,7 @@ def _column(cells: pa.Array, name: str) -> Column | None:
 
 
 def _is_text(head: pa.Array, name: str) -> bool:
-    """Whether the first cells say something, and none of it is a number."""
+    """Whether cells are categories, or the first say something and none of it is a number."""
+    if is_category(head.type):
+        return True
     return not np.isfinite(floats(head, name)).any() and not is_blank(head).all()

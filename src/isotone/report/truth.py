@@ -8,7 +8,7 @@ import pyarrow as pa
 from isotone.elementary import Floats
 from isotone.encoding import labels
 from isotone.report.outcomes import Outcomes
-from isotone.table import floats
+from isotone.table import decoded, floats
 
 
 def read_truth(cells: pa.Array, name: str, outcomes: Outcomes) -> Floats:
@@ -38,7 +38,7 @@ def _classes(cells: pa.Array, name: str, classes: tuple[str, ...]) -> Floats:
     found = np.array([number.get(text, np.nan) for text in texts])
     lost = np.isnan(found)
     if lost.any():
-        values = floats(cells, name)
+        values = floats(decoded(cells), name)
         for k, text in enumerate(classes):
             value = _number(text)
             found[lost & (values == value)] = k
