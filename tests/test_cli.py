@@ -326,10 +326,10 @@ def test_score_with_probability_and_text(run: Run, model: Path, table: Path) -> 
     keep = ("--keep", "note", "--keep", "id", "--keep", "note")
     assert run("score", model, table, "--out", out, *keep, "--probability").code == 0
     found = columns_of(out)
-    assert list(found) == ["note", "id", "score", "probability"]
+    assert list(found) == ["note", "id", "score", "probability(signal)"]
     assert found["note"] == events(1000)["note"].to_pylist()
     expected = isotone.load(model).probability(numbers(events(1000), FEATURES))
-    assert found["probability"] == expected.tolist()
+    assert found["probability(signal)"] == expected.tolist()
 
 
 def test_score_copies_csv_text_to_csv_as_it_is(run: Run, model: Path, tmp_path: Path) -> None:
@@ -351,7 +351,7 @@ def test_score_several_outputs(
     model, out = save(table.with_name("a.isotone"), frozen), table.with_name("out.parquet")
     assert run("score", model, table, "--out", out, "--probability").code == 0
     found = columns_of(out)
-    assert list(found) == [f"{what}_{n}" for what in ("score", "probability") for n in names]
+    assert list(found) == [f"score_{n}" for n in names] + [f"probability({n})" for n in names]
     X = numbers(events(1000), FEATURES)
     assert np.array_equal(np.array(list(found.values())[:3]).T, frozen.score(X))
     assert np.array_equal(np.array(list(found.values())[3:]).T, frozen.probability(X))

@@ -70,9 +70,9 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
     Parameters
     ----------
     monotonic_cst : -1, 0 or +1 per feature, or a dictionary by feature name; for two classes it
-        is about the probability of the second. A table (n_classes, n_features), in the order of
-        `classes_`, or a dictionary by class, {"good": {"income": 1}}, is about that of each, and
-        needed for more classes. None leaves all features free
+        is about the probability of the second, ``classes_[1]``. A table (n_classes, n_features),
+        in the order of `classes_`, or a dictionary by class, {"good": {"income": 1}}, is about
+        that of each, and needed for more classes. None leaves all features free
     lipschitz : λ: per unit of a feature a logit changes by at most λ, along a feature with a
         direction by at most 2λ. One number, one per feature,
         a dictionary by feature name, or "auto", which takes the best of a ladder on rows that
@@ -99,7 +99,8 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
 
     Attributes
     ----------
-    classes_ : names of the classes
+    classes_ : names of the classes, sorted; the score of two is the logit of the second,
+        ``classes_[1]``, and a dictionary by class gives directions of either
     network_ : the certified `FrozenNetwork`, raw features in, logits out
     certificate_ : what it guarantees
     lipschitz_ : λ per feature, in `lipschitz_units`

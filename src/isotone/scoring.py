@@ -42,8 +42,16 @@ class Scoring:
         score = self.frozen.score(X)
         columns = self._name("score", score)
         if self.probability:
-            columns |= self._name("probability", self.frozen.to_probability(score))
+            columns |= self._probabilities(self.frozen.to_probability(score))
         return columns
+
+    def _probabilities(self, values: Reals) -> dict[str, Reals]:
+        """Named after the class, which is the second of two if there is one column."""
+        classes = self.frozen.classes
+        if values.ndim == 1:
+            return {f"probability({classes[1]})" if classes else "probability": values}
+        names = self.frozen.output_names
+        return {f"probability({name})": values[:, k] for k, name in enumerate(names)}
 
     def _name(self, what: str, values: Reals) -> dict[str, Reals]:
         if values.ndim == 1:

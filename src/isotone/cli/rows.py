@@ -67,6 +67,7 @@ def read_rows(
     validation: str,
     loss: str,
     gaps_allowed: bool,
+    positive: str | None = None,
 ) -> Reading:
     """Rows to train on, and rows to judge by: a part of the table, or another one."""
     from isotone.rows import split
@@ -79,6 +80,7 @@ def read_rows(
     _warn_of_counters(encoding.uncompleted, rows.X)
     counted = rows.counted()
     target, y = read_target(columns.target, cells.take(counted), loss, counted)
+    target, y = target.with_positive(positive, y)
     rows = replace(rows[counted], y=y)
     fraction = _fraction(validation)
     if fraction is None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,12 +40,14 @@ class Target:
     classes : names, in the order of their numbers; None if the target is a number
     is_text : whether the classes have names that are no numbers
     few : whether there are just a few whole numbers, which could be classes as well
+    chosen : whether the user chose the second of two classes; else it is the last in order
     """
 
     name: str
     classes: tuple[str, ...] | None = None
     is_text: bool = False
     few: bool = False
+    chosen: bool = False
 
     @property
     def n_outputs(self) -> int:
@@ -57,7 +60,9 @@ class Target:
             hint = " (for classes instead: --loss cross-entropy)" if self.few else ""
             return f"{self.name}, as a number{hint}"
         if len(self.classes) == 2:
-            return f"probability of {self.name} = {self.classes[1]}, rather than {self.classes[0]}"
+            other, positive = self.classes
+            hint = "" if self.chosen else f" (or: --positive {shlex.quote(other)})"
+            return f"probability of {self.name} = {positive}, rather than {other}{hint}"
         return f"probabilities of {self.name} = {', '.join(self.classes)}"
 
     def monotonic_cst(
@@ -89,20 +94,50 @@ class Target:
                 )
             return 0, direction.sign
         if named is None:
-            if len(classes) == 2 and not self.is_text:
+            if len(classes) == 2 and (not self.is_text or self.chosen):
                 return 0, direction.sign
             raise ValueError(
                 f"`{direction.option}` must say of which class of {self.name!r} the probability "
                 f"is meant, one of {', '.join(classes)}; write `{direction.option}:{classes[-1]}`,"
                 " for example"
             )
-        if named not in classes:
-            raise ValueError(
-                f"`{direction.option}` names a class that {self.name!r} does not hold; "
-                f"{suggest(named, classes)}"
-            )
-        k = classes.index(named)
+        k = self._class(direction.option, named)
         return (k, direction.sign) if len(classes) > 2 else (0, direction.sign * (2 * k - 1))
+
+    def _class(self, option: str, named: str) -> int:
+        """The number of a class by its name, in which 1.0 and true may stand for 1.
+
+        The name as it is written comes first, so a class is found whatever others look like.
+        """
+        classes = self.classes or ()
+        for read in (str, str.casefold, _number):
+            wanted = read(named)
+            found = [k for k, name in enumerate(classes) if read(name) == wanted is not None]
+            if len(found) == 1:
+                return found[0]
+        raise ValueError(
+            f"`{option}` names a class that {self.name!r} does not hold; {suggest(named, classes)}"
+        )
+
+    def with_positive(self, named: str | None, y: Floats) -> tuple[Target, Floats]:
+        """The target and its values such that a model of two classes is about the class named."""
+        if named is None:
+            return self, y
+        option = f"--positive {named}"
+        if self.classes is None:
+            raise ValueError(
+                f"`{option}` names a class but {self.name!r} is learned as a number; leave it "
+                "out, or add `--loss cross-entropy`"
+            )
+        if len(self.classes) > 2:
+            raise ValueError(
+                f"`{option}` is for two classes but {self.name!r} holds "
+                f"{', '.join(self.classes[:10])}; leave it out: a model of several classes gives "
+                "the probability of each"
+            )
+        if self._class(option, named) == 1:
+            return replace(self, chosen=True), y
+        return replace(self, classes=self.classes[::-1], chosen=True), 1.0 - y
 
     def _refuse_rivals(self, table: NDArray[np.int_], features: Sequence[str]) -> None:
         """Of several classes, one may rise with a feature and one may fall."""
@@ -153,6 +188,15 @@ def read_target(
     if varied:
         _check_variety(name, cells)
     return _of_texts(name, cells.tolist()) if text else _of_numbers(name, values, loss)
+
+
+def _number(text: str) -> float | None:
+    """The number that the name of a class may stand for."""
+    words = {"false": 0.0, "true": 1.0}
+    try:
+        return words[text.casefold()] if text.casefold() in words else float(text)
+    except ValueError:
+        return None
 
 
 def _check_gaps(name: str, numbers: NDArray[np.intp], gaps: NDArray[Any]) -> None:

@@ -46,6 +46,9 @@ def train(
     table: Annotated[str, typer.Argument(help="CSV, Parquet or ROOT (file.root:tree).")],
     target: Annotated[str, typer.Option(help="Column to learn: classes or numbers.")],
     out: Annotated[Path, typer.Option(help="Directory for the model and what goes with it.")],
+    positive: Annotated[
+        str | None, typer.Option(help="Of two classes, the one that scores are about.")
+    ] = None,
     features: Annotated[
         str | None, typer.Option(help="Columns a,b,...; default: all but an index.")
     ] = None,
@@ -84,7 +87,8 @@ def train(
 
     A target of text, or of two numbers, is learned as classes, any other as a number. A direction
     is about the number, or about the probability of a class: the larger of two numbers, or the
-    CLASS you name.
+    CLASS you name. The score of two classes is about the one of --positive, by default the last
+    in order: a larger score makes that class more likely.
 
     Losses: cross-entropy for classes, and for two of them hinge or dynamic-hinge; squared-error,
     absolute-error, quantile or quantile:0.9 for numbers. Whole numbers are learned as classes with
@@ -111,6 +115,7 @@ def train(
         validation=validation,
         loss=kind,
         gaps_allowed=missing == "indicator",
+        positive=positive,
     )
     estimator = _estimator(reading, columns, kind, level, class_weight)
     estimator.set_params(
