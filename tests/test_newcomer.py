@@ -168,7 +168,7 @@ def test_whole_numbers_become_classes_if_asked_for(
             "--target late --features city,debt --categorical city --increasing city",
             "'city' is categorical, and categories have no order",
         ),
-        ("--target late --features debt --categorical city", "add 'city' to them"),
+        ("--target late --features debt --categorical city", "add it: `--features debt,city`"),
         ("--target late --features debt --categorical ctiy", "did you mean 'city'?"),
         (
             "--target late --features name,debt --categorical name",
@@ -197,7 +197,7 @@ ROWS = "\n".join(f"{i},{i % 7},{i % 2}" for i in range(30))
         ("a,b,y\n1,2,3\n", "", "the target 'y' is 3.0 in all rows"),
         ("a,b,y\n1,2,3\n2,3,4\n", "", "leave none to validate on; give more rows"),
         (f"a,a,y\n{ROWS}", "", "has 2 columns named 'a'"),
-        ("a,b,y\n1,,0\n2,,1\n3,,1\n", "", "column 'b' of 'table.csv' is empty; leave it out"),
+        ("a,b,y\n1,,0\n2,,1\n3,,1\n", "", "column 'b' of 'table.csv' is empty, and every feature"),
         ("a;b;y\n1;2;3\n", "", "separate the columns with commas"),
         ('a,b,y\n"1,5",2,0\n"2,5",3,1\n', "", "write decimals with a point"),
         ("gr\xf6\xdfe,y\n1,2\n", "", "with text in UTF-8"),

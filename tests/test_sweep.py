@@ -19,7 +19,8 @@ from distributed import Client
 
 from clusters import QUIET, cluster
 from isotone import cli, sweep
-from isotone.cli.columns import choose_columns, counts_of, numbers_of
+from isotone.cli.columns import choose_columns
+from isotone.cli.options import counts_of, numbers_of
 from isotone.sweep import Grid, Problem
 from isotone.table import open_table
 from isotone.training import Recipe
@@ -130,9 +131,9 @@ def test_a_killed_command_goes_on_to_the_same_results(table: Path, tmp_path: Pat
     [
         ("--target z", "has no column 'z'"),
         ("--target y --features a,bb", "has no column 'bb'; did you mean 'b'"),
-        ("--target y --features a --increasing b", "`--increasing b` is not among the features"),
+        ("--target y --features a --increasing b", "`--features a,b`"),
         ("--target y --increasing a --decreasing a", "both increasing and decreasing"),
-        ("--target y --features a,y", "the target 'y' is among the features"),
+        ("--target y --features a,y", "'y', which is the target and cannot be a feature too"),
         ("--target y --seeds x", "must hold whole numbers"),
         ("--target y --lipschitz x", "must hold numbers separated by commas"),
         ("--target y --loss rms", "choose from cross-entropy"),

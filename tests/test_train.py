@@ -200,7 +200,7 @@ def test_a_validation_table_may_be_given(table: Path) -> None:
         ("--target yy", "has no column 'yy'; did you mean 'y'"),
         ("--target y", "column 'name' holds text, such as 'x'"),
         ("--target y --features a,bb", "has no column 'bb'; did you mean 'b'"),
-        ("--target y --features a --increasing b", "`--increasing b` is not among the features"),
+        ("--target y --features a --increasing b", "`--features a,b`"),
         ("--target y --features a --loss rms", "`--loss rms` is unknown; choose from"),
         (
             "--target value --features a --loss hinge",
@@ -212,7 +212,10 @@ def test_a_validation_table_may_be_given(table: Path) -> None:
         ("--target y --features a --validation 2", "must lie between 0 and 1"),
         ("--target y --features a --validation no.csv", "there is no file 'no.csv'"),
         ("--target y --features a --weights ww", "has no column 'ww'"),
-        ("--target y --features a,w --weights w", "the weight 'w' is among the features"),
+        (
+            "--target y --features a,w --weights w",
+            "leave it out, as in `--features a`",
+        ),
         ("--target y --features a --weights y", "both the target and the weights"),
         ("--target y --features a,a", "names the column 'a' twice"),
         ("--target y --features a --loss hinge:0.1", "only quantile:0.9 takes one here"),

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isotone.cli.options import Names, listed, one_number, spelled
 from isotone.cli.terminal import errors, printable
 from isotone.elementary import Floats
 from isotone.index import index_columns
 from isotone.scaling import Kind, Log
 from isotone.table import Table
 
+SIGNS = {1: "increasing", -1: "decreasing"}
 _LARGEST = 1e150
 
 
@@ -26,10 +28,14 @@ class Direction:
     of_class: str | None = None
 
     @property
+    def name(self) -> str:
+        """What stands in the option that asks for it."""
+        return self.column if self.of_class is None else f"{self.column}:{self.of_class}"
+
+    @property
     def option(self) -> str:
         """How a user asks for it."""
-        name = self.column if self.of_class is None else f"{self.column}:{self.of_class}"
-        return f"--{'increasing' if self.sign > 0 else 'decreasing'} {name}"
+        return spelled(SIGNS[self.sign], self.name)
 
 
 @dataclass(frozen=True)
@@ -68,12 +74,12 @@ def _kind(offset: float) -> Kind | Log:
 def choose_columns(
     table: Table,
     target: str,
-    features: str | None,
-    increasing: str | None,
-    decreasing: str | None,
-    log: str | None,
+    features: Names,
+    increasing: Names,
+    decreasing: Names,
+    log: Names,
     weights: str | None = None,
-    categorical: str | None = None,
+    categorical: Names = None,
 ) -> Columns:
     """Check what was asked for against the columns of the table.
 
@@ -94,11 +100,11 @@ def choose_columns(
     ]
     offsets = [_offset(part, names) for part in listed(log)]
     found = Columns(names, target, tuple(directions), tuple(offsets), listed(categorical))
-    _check_options(table, found)
+    _check_options(table, found, weights)
     return found
 
 
-def _unnamed_index(table: Table, *options: str | None) -> tuple[str, ...]:
+def _unnamed_index(table: Table, *options: Names) -> tuple[str, ...]:
     """Index columns of a table that no option names, be it as `column:class` or `column=1`."""
     parts = [part for option in options for part in listed(option)]
     return tuple(
@@ -130,7 +136,12 @@ def _check_roles(table: Table, names: Sequence[str], target: str, weights: str |
         raise ValueError(f"{table.path!r} has no column beside {target!r}; features are needed")
     for role, taken in (("target", target), ("weight", weights)):
         if taken in names:
-            raise ValueError(f"the {role} {taken!r} is among the features; leave it out")
+            others = [name for name in names if name != taken]
+            hint = f", as in `{spelled('features', *others)}`" if others else ""
+            raise ValueError(
+                f"`--features` names {taken!r}, which is the {role} and cannot be a feature too; "
+                f"leave it out{hint}"
+            )
     if target == weights:
         raise ValueError(f"{target!r} is both the target and the weights; choose one of them")
     if len(set(names)) < len(names):
@@ -138,18 +149,19 @@ def _check_roles(table: Table, names: Sequence[str], target: str, weights: str |
         raise ValueError(f"`--features` names the column {repeated!r} twice; name each once")
 
 
-def _check_options(table: Table, columns: Columns) -> None:
+def _check_options(table: Table, columns: Columns, weights: str | None) -> None:
     """Refuse options about columns that are no features, or that contradict each other."""
     asked = [(direction.option, direction.column) for direction in columns.directions]
-    asked += [(f"--log {name}", name) for name, _ in columns.offsets]
-    for option, name in [*asked, *((f"--categorical {n}", n) for n in columns.categorical)]:
+    asked += [(spelled("log", name), name) for name, _ in columns.offsets]
+    encoded = [(spelled("categorical", name), name) for name in columns.categorical]
+    for option, name in [*asked, *encoded]:
         if name not in columns.features:
             table.find([name])
-            raise ValueError(f"`{option}` is not among the features; add {name!r} to them")
+            _refuse_other_role(option, name, columns, weights)
     for option, name in asked:
         if name in columns.categorical:
             raise ValueError(
-                f"`{option}` cannot be had: {name!r} is categorical, and categories have no "
+                f"`{option}` is impossible: {name!r} is categorical, and categories have no "
                 "order; leave out one of the two options, or replace the categories by numbers"
             )
     seen: dict[tuple[str, str | None], int] = {}
@@ -161,12 +173,26 @@ def _check_options(table: Table, columns: Columns) -> None:
             )
 
 
+def _refuse_other_role(option: str, name: str, columns: Columns, weights: str | None) -> None:
+    for role, taken in (("target", columns.target), ("weight of the rows", weights)):
+        if name == taken:
+            shown = ", ".join(columns.features[:20])
+            raise ValueError(
+                f"`{option}` names the {role}, which cannot be a feature; name one of the "
+                f"features instead: {shown}"
+            )
+    raise ValueError(
+        f"`{option}` is about {name!r}, which is not among the features; add it: "
+        f"`{spelled('features', *columns.features, name)}`"
+    )
+
+
 def _direction(text: str, sign: int, names: Sequence[str]) -> Direction:
     """`column` or `column:class`; a colon in the name of a column is left alone."""
     column, colon, of_class = text.rpartition(":")
     if text in names or not colon:
         return Direction(text, sign)
-    return Direction(column.strip(), sign, of_class.strip())
+    return Direction(column if column in names else column.strip(), sign, of_class.strip())
 
 
 def _offset(text: str, names: Sequence[str]) -> tuple[str, float]:
@@ -174,7 +200,7 @@ def _offset(text: str, names: Sequence[str]) -> tuple[str, float]:
     column, sign, offset = text.rpartition("=")
     if text in names or not sign:
         return text, 0.0
-    return column.strip(), one_number(offset, f"log {column.strip()}=")
+    return column if column in names else column.strip(), one_number(offset, f"log {column}=")
 
 
 def check_numbers(columns: Columns, names: Sequence[str], X: Floats) -> None:
@@ -194,10 +220,11 @@ def check_numbers(columns: Columns, names: Sequence[str], X: Floats) -> None:
     for name, offset in columns.offsets:
         least = float(np.nanmin(X[:, list(names).index(name)]))
         if not least + offset > 0:
-            shift = float(f"{1.0 - least:.3g}")
+            offsets = dict(columns.offsets) | {name: float(f"{1.0 - least:.3g}")}
+            hint = spelled("log", *(f"{n}={o:g}" if o else n for n, o in offsets.items()))
             raise ValueError(
-                f"`--log {name}`: column {name!r} goes down to {least:g}, and log(x + {offset:g}) "
-                f"does not exist there; add an offset, as in `--log {name}={shift:g}`, or leave "
+                f"`{spelled('log', name)}`: column {name!r} goes down to {least:g}, and log(x + "
+                f"{offset:g}) does not exist there; add an offset, as in `{hint}`, or leave "
                 f"{name!r} out of `--log`"
             )
 
@@ -206,49 +233,3 @@ def suggest(name: str, known: Sequence[str]) -> str:
     """What was meant, or what there is."""
     close = difflib.get_close_matches(name, known, n=1)
     return f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known[:20])}"
-
-
-def listed(text: str | None) -> tuple[str, ...]:
-    """Names or numbers separated by commas."""
-    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else ()
-
-
-def numbers_of(text: str, option: str) -> tuple[float, ...]:
-    """Numbers separated by commas."""
-    try:
-        return tuple(float(part) for part in listed(text))
-    except ValueError as error:
-        raise ValueError(
-            f"`--{option} {text}` must hold numbers separated by commas, such as 1,2,4"
-        ) from error
-
-
-def one_number(text: str, option: str) -> float:
-    """Exactly one number."""
-    found = numbers_of(text, option)
-    if len(found) != 1:
-        raise ValueError(f"`--{option} {text}` must be one number")
-    return found[0]
-
-
-def widths_of(text: str) -> tuple[int, ...]:
-    """Widths of hidden layers separated by commas."""
-    widths = [part.isdecimal() and int(part) > 0 for part in listed(text)]
-    if not widths or not all(widths):
-        raise ValueError(
-            f"`--hidden {text}` must hold whole numbers of at least 1, such as 32,32, or 16"
-        )
-    return tuple(int(part) for part in listed(text))
-
-
-def counts_of(text: str, option: str) -> tuple[int, ...]:
-    """Whole numbers separated by commas, or a range such as 0:100."""
-    first, colon, last = text.partition(":")
-    try:
-        if colon:
-            return tuple(range(int(first), int(last)))
-        return tuple(int(part) for part in listed(text))
-    except ValueError as error:
-        raise ValueError(
-            f"`--{option} {text}` must hold whole numbers, such as 0:100 or 1,2,3"
-        ) from error

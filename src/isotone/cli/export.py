@@ -10,7 +10,7 @@ import typer
 import isotone
 from isotone import export as exports
 from isotone.atomic import refuse_overwriting
-from isotone.cli.columns import listed
+from isotone.cli.options import listed
 from isotone.cli.terminal import output, printable
 from isotone.export.claim import Claim
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from isotone.cells import is_text, truths_as_numbers
 from isotone.cli.columns import Columns, check_numbers
+from isotone.cli.options import spelled
 from isotone.cli.target import Target, read_target
 from isotone.cli.terminal import errors, printable
 from isotone.elementary import Floats
@@ -122,12 +123,13 @@ def _refuse_text(table: Table, columns: Columns) -> None:
     example = batch.column(texts[0]).drop_null()[0].as_py()
     others = [name for name in columns.features if name not in texts]
     few = [n for n in texts if _has_few(batch.column(n))]
-    advice = [f"leave out such columns with `--features {','.join(others)}`"] if others else []
+    categorical = [n for n in columns.features if n in few or n in columns.categorical]
+    advice = [f"leave out such columns with `{spelled('features', *others)}`"] if others else []
     if any(pa.types.is_temporal(batch.column(n).type) for n in texts):
         advice += ["make numbers of times, such as the days since some date"]
     if {str(cell).strip().lower() for cell in batch.column(texts[0]).to_pylist()} <= _YES_OR_NO:
         advice += ["write 1 and 0, or true and false, for yes and no"]
-    advice += [f"make categories with `--categorical {','.join(few)}`"] if few else []
+    advice += [f"make categories with `{spelled('categorical', *categorical)}`"] if few else []
     if re.fullmatch(r"\s*[+-]?\d*,\d+\s*", str(example)):
         advice = ["write decimals with a point, as in 0.5"]
     what = f"column {texts[0]!r} holds" if len(texts) == 1 else f"columns {', '.join(texts)} hold"
@@ -220,9 +222,11 @@ def _check_gaps(table: Table, rows: LabeledRows, encoding: Encoding, allowed: bo
     names = encoding.uncompleted
     empty = [name for i, name in enumerate(names) if gaps[:, i].all()]
     if empty:
+        others = [name for name in encoding.columns if name not in empty]
+        hint = f" with `{spelled('features', *others)}`" if others else ""
         raise ValueError(
-            f"column {empty[0]!r} of {table.path!r} is empty; leave it out with "
-            f"`--features {','.join(name for name in encoding.columns if name not in empty)}`"
+            f"column {empty[0]!r} of {table.path!r} is empty, and every feature needs some "
+            f"numbers; leave it out{hint}"
         )
     missing = {f"missing({c})": c for c in encoding.categories}
     holes = [(missing[n], rows.X[:, i] > 0) for i, n in enumerate(names) if n in missing]

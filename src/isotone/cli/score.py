@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 import isotone
 from isotone.atomic import refuse_overwriting
-from isotone.cli.columns import listed
+from isotone.cli.options import listed
 from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
 from isotone.scoring import Scoring, outputs_of, score_directory, tables_in

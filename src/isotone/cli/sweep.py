@@ -12,16 +12,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from isotone.atomic import refuse_overwriting
 from isotone.cli import terminal
-from isotone.cli.columns import (
-    Columns,
-    check_numbers,
-    choose_columns,
-    counts_of,
-    listed,
-    numbers_of,
-    one_number,
-    widths_of,
-)
+from isotone.cli.columns import Columns, check_numbers, choose_columns
+from isotone.cli.options import counts_of, listed, numbers_of, one_number, widths_of
 from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
 from isotone.scaling import Scaling
@@ -38,11 +30,15 @@ def sweep(
     target: Annotated[str, typer.Option(help="Column to learn: 0/1, or a number.")],
     out: Annotated[Path, typer.Option(help="Directory for shards and results.parquet.")],
     features: Annotated[
-        str | None, typer.Option(help="Columns a,b,...; default: all but an index.")
+        list[str] | None, typer.Option(help="Columns a,b,...; default: all but an index.")
     ] = None,
-    increasing: Annotated[str | None, typer.Option(help="Never lower for more of these.")] = None,
-    decreasing: Annotated[str | None, typer.Option(help="Never higher for more of these.")] = None,
-    log: Annotated[str | None, typer.Option(help="Take the logarithm of these.")] = None,
+    increasing: Annotated[
+        list[str] | None, typer.Option(help="Features that may only raise it: a,b.")
+    ] = None,
+    decreasing: Annotated[
+        list[str] | None, typer.Option(help="Features that may only lower it: a,b.")
+    ] = None,
+    log: Annotated[list[str] | None, typer.Option(help="Take the logarithm of these.")] = None,
     seeds: Annotated[str, typer.Option(help="0:100, or 1,2,3.")] = "0:32",
     lipschitz: Annotated[str, typer.Option(help="Values of λ, scaled units.")] = "1,2,4",
     hidden: Annotated[str, typer.Option(help="Widths, as 20-20,32-32.")] = "20-20",

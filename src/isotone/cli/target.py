@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from isotone.cli.columns import Direction, suggest
+from isotone.cli.columns import SIGNS, Direction, suggest
+from isotone.cli.options import spelled
 from isotone.elementary import Floats
 from isotone.encoding import MAX_CATEGORIES, is_blank, labels
 from isotone.frames import is_category
@@ -71,7 +72,7 @@ class Target:
         """Directions of the features; with more than two classes, for every class."""
         table = np.zeros((self.n_outputs, len(features)), dtype=int)
         for direction in directions:
-            output, sign = self._output(direction)
+            output, sign = self._output(direction, directions)
             place = output, features.index(direction.column)
             if table[place] == -sign:
                 raise ValueError(
@@ -83,7 +84,7 @@ class Target:
         rows: list[list[int]] = table.tolist()
         return rows[0] if self.n_outputs == 1 else rows
 
-    def _output(self, direction: Direction) -> tuple[int, int]:
+    def _output(self, direction: Direction, given: Sequence[Direction]) -> tuple[int, int]:
         """The output that a direction is about, and its sign there."""
         named, classes = direction.of_class, self.classes
         if classes is None:
@@ -96,10 +97,12 @@ class Target:
         if named is None:
             if len(classes) == 2 and (not self.is_text or self.chosen):
                 return 0, direction.sign
+            like = [d for d in given if d.sign == direction.sign]
+            named_all = [d.name if d.of_class else f"{d.name}:{classes[-1]}" for d in like]
             raise ValueError(
                 f"`{direction.option}` must say of which class of {self.name!r} the probability "
-                f"is meant, one of {', '.join(classes)}; write `{direction.option}:{classes[-1]}`,"
-                " for example"
+                f"is meant, one of {', '.join(classes)}; write "
+                f"`{spelled(SIGNS[direction.sign], *named_all)}`, for example"
             )
         k = self._class(direction.option, named)
         return (k, direction.sign) if len(classes) > 2 else (0, direction.sign * (2 * k - 1))

@@ -16,15 +16,9 @@ from isotone.atomic import refuse_overwriting, remove_leftovers, replacing
 from isotone.card import file_name
 from isotone.certificate import Certificate
 from isotone.cli import terminal
-from isotone.cli.columns import (
-    Columns,
-    choose_columns,
-    listed,
-    one_number,
-    suggest,
-    widths_of,
-)
+from isotone.cli.columns import Columns, choose_columns, suggest
 from isotone.cli.metrics import judge
+from isotone.cli.options import listed, one_number, spelled, widths_of
 from isotone.cli.rows import LabeledRows, Reading, fills_of, read_rows
 from isotone.cli.target import CLASSIFICATION, REGRESSION, Target
 from isotone.cli.terminal import output, printable
@@ -50,23 +44,23 @@ def train(
         str | None, typer.Option(help="Of two classes, the one that scores are about.")
     ] = None,
     features: Annotated[
-        str | None, typer.Option(help="Columns a,b,...; default: all but an index.")
+        list[str] | None, typer.Option(help="Columns a,b,...; default: all but an index.")
     ] = None,
     increasing: Annotated[
-        str | None, typer.Option(help="More of these never lowers it: a,b, or a:CLASS.")
+        list[str] | None, typer.Option(help="Features that may only raise it: a,b, or a:CLASS.")
     ] = None,
     decreasing: Annotated[
-        str | None, typer.Option(help="More of these never raises it: a,b, or a:CLASS.")
+        list[str] | None, typer.Option(help="Features that may only lower it: a,b, or a:CLASS.")
     ] = None,
     categorical: Annotated[
-        str | None, typer.Option(help="Columns of text: one feature for every category.")
+        list[str] | None, typer.Option(help="Columns of text: one feature for every category.")
     ] = None,
     missing: Annotated[
         str, typer.Option(help="Gaps: refuse, or indicator (learn what a gap means).")
     ] = "refuse",
     lipschitz: Annotated[str, typer.Option(help="λ: 2, or a=2,b=0.5, or auto.")] = "auto",
     log: Annotated[
-        str | None, typer.Option(help="Logarithm of these: a,b, or b=0.5 for log(b + 0.5).")
+        list[str] | None, typer.Option(help="Logarithm of these: a,b, or b=0.5 for log(b + 0.5).")
     ] = None,
     hidden: Annotated[str, typer.Option(help="Widths of the hidden layers.")] = "32,32",
     group_size: Annotated[
@@ -93,6 +87,9 @@ def train(
     Losses: cross-entropy for classes, and for two of them hinge or dynamic-hinge; squared-error,
     absolute-error, quantile or quantile:0.9 for numbers. Whole numbers are learned as classes with
     --loss cross-entropy.
+
+    Options that take columns may be repeated. A name with a comma, or with spaces around it, is
+    put in double quotes: '"income, net",debt'.
 
     Writes model.isotone, certificate.json, history.json and metrics.json. For example:
 
@@ -269,7 +266,11 @@ def _lipschitz(text: str, columns: Columns, encoding: Encoding) -> Any:
         raise ValueError(f"`--lipschitz {text}` names {name}{hint}; give every feature once")
     missing = [name for name in columns.features if name not in named]
     if missing:
-        raise ValueError(f"`--lipschitz {text}` lacks {missing[0]!r}; give λ for every feature")
+        every = [f"{name}={named.get(name, 1):g}" for name in columns.features]
+        raise ValueError(
+            f"`--lipschitz {text}` lacks {missing[0]!r}; give λ for every feature, as in "
+            f"`{spelled('lipschitz', *every)}`"
+        )
     return [named[name] for name in columns.features for _ in encoding.expand(name)]
 
 

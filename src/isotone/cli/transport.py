@@ -13,7 +13,8 @@ import typer
 
 from isotone.atomic import refuse_overwriting, replacing
 from isotone.cli import terminal
-from isotone.cli.columns import listed, tell_left_out
+from isotone.cli.columns import tell_left_out
+from isotone.cli.options import listed
 from isotone.cli.terminal import errors, output, printable
 from isotone.elementary import Floats
 from isotone.index import index_columns

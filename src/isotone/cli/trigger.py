@@ -15,7 +15,7 @@ import isotone
 from isotone.atomic import refuse_overwriting, replacing
 from isotone.candidates import Candidates, read_candidates
 from isotone.cli import terminal
-from isotone.cli.columns import listed, numbers_of
+from isotone.cli.options import listed, numbers_of
 from isotone.cli.terminal import output, printable
 from isotone.efficiency import Efficiency, by_bin, by_group, quantile_edges
 from isotone.elementary import Floats

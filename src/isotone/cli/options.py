@@ -1,0 +1,86 @@
+"""Options: how names and numbers are listed in one, and how a hint spells one out."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+Names = str | Sequence[str] | None  # an option with commas, or one that was given several times
+
+_QUOTED = r'"(?:[^"]|"")*"'
+_PART = re.compile(rf"(?:(?:^|(?<=[,:=\s])){_QUOTED}|[^,])+")
+_NAME = re.compile(rf"(?:^|(?<=[:=]))({_QUOTED})(?=$|[:=])")
+
+
+def listed(text: Names) -> tuple[str, ...]:
+    """Names or numbers separated by commas, from an option that may be repeated.
+
+    As in a CSV file, a name with a comma or with spaces around it is put in double quotes.
+
+    >>> listed('income, "debt, total":good')
+    ('income', 'debt, total:good')
+    """
+    texts = [text] if isinstance(text, str) else text or ()
+    parts = [part.strip() for text in texts for part in _PART.findall(text)]
+    return tuple(_NAME.sub(_unquoted, part) for part in parts if part)
+
+
+def _unquoted(quoted: re.Match[str]) -> str:
+    return quoted[1][1:-1].replace('""', '"')
+
+
+def spelled(option: str, *names: str) -> str:
+    """An option as it can be pasted into a shell.
+
+    >>> spelled("features", "total income", "debt")
+    "--features 'total income,debt'"
+    """
+    value = shlex.quote(",".join(map(_quoted, names)))
+    return f"--{option}{'=' if value.startswith('-') else ' '}{value}"
+
+
+def _quoted(name: str) -> str:
+    plain = name and name == name.strip() and "," not in name and '"' not in name
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def numbers_of(text: str, option: str) -> tuple[float, ...]:
+    """Numbers separated by commas."""
+    try:
+        return tuple(float(part) for part in listed(text))
+    except ValueError as error:
+        raise ValueError(
+            f"`--{option} {text}` must hold numbers separated by commas, such as 1,2,4"
+        ) from error
+
+
+def one_number(text: str, option: str) -> float:
+    """Exactly one number."""
+    found = numbers_of(text, option)
+    if len(found) != 1:
+        raise ValueError(f"`--{option} {text}` must be one number")
+    return found[0]
+
+
+def widths_of(text: str) -> tuple[int, ...]:
+    """Widths of hidden layers separated by commas."""
+    widths = [part.isdecimal() and int(part) > 0 for part in listed(text)]
+    if not widths or not all(widths):
+        raise ValueError(
+            f"`--hidden {text}` must hold whole numbers of at least 1, such as 32,32, or 16"
+        )
+    return tuple(int(part) for part in listed(text))
+
+
+def counts_of(text: str, option: str) -> tuple[int, ...]:
+    """Whole numbers separated by commas, or a range such as 0:100."""
+    first, colon, last = text.partition(":")
+    try:
+        if colon:
+            return tuple(range(int(first), int(last)))
+        return tuple(int(part) for part in listed(text))
+    except ValueError as error:
+        raise ValueError(
+            f"`--{option} {text}` must hold whole numbers, such as 0:100 or 1,2,3"
+        ) from error
