@@ -7,7 +7,7 @@ Method: one core, contestants taking turns in one process; best and median of th
 need more than 1.5 seconds for a large batch gets fewer rows, at least 1000, and is credited per
 row. The roofline is the time that the network's multiply-adds take at the core's rate of fused
 multiply-adds, measured in the same rounds.
-Needs: pip install -c constraints.txt 'isotone[bench]', a C++ compiler.
+Needs: pip install -c constraints.txt '.[bench]', a C++ compiler.
 Run time: about ten minutes; ``--quick`` one.
 """
 

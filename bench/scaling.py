@@ -4,7 +4,7 @@ Question: from which batch size on is the engine at full speed, and does it scal
 Data: float32 candidates of the trigger study, the paper's network 4-20-20-1 with a full sort.
 Method: contestants taking turns in one process, best of the rounds; not pinned, as threads are
 compared. Writes results/scaling.png and .pdf.
-Needs: pip install -c constraints.txt 'isotone[bench,studies]'.
+Needs: pip install -c constraints.txt '.[bench,studies]'.
 Run time: about a minute; ``--quick`` seconds.
 """
 

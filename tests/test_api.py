@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import textwrap
@@ -12,15 +13,15 @@ from pathlib import Path
 import pytest
 
 import isotone
+from isotone import extras
 from networks import small
 
 PACKAGE = Path(isotone.__file__).parent
 
 # A module imports only from modules to its left.
 NUMPY_HALF = [
-    *("atomic", "locks"),
-    *("card", "counts", "elementary", "rounding", "frames", "scaling", "codes", "modelfile"),
-    "steps",
+    *("atomic", "locks", "card", "counts", "extras", "elementary", "rounding", "frames"),
+    *("scaling", "codes", "modelfile", "steps"),
     *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "margin"),
     *("plot", "export"),
     *("rootfile", "cells", "parquetfile", "table", "index", "missing", "encoding", "workers"),
@@ -132,7 +133,7 @@ def test_a_training_name_without_torch_says_what_to_install(name: str, needs: st
             print(error)
         """
     )
-    assert f"needs {needs}, which is not installed; run: pip install 'isotone[train]'" in output
+    assert f"needs {needs}, which is not installed; run: pip install torch scikit" in output
 
 
 @pytest.mark.parametrize("command", ["train", "sweep"])
@@ -153,7 +154,7 @@ def test_a_training_command_without_torch_says_what_to_install(
             print(exit.code)
         """
     )
-    assert "pip install 'isotone[train]'" in output
+    assert "pip install torch scikit" in output
     assert output.split()[-1] == "2"
 
 
@@ -172,3 +173,16 @@ def test_every_public_name_resolves() -> None:
     assert run_without_torch("import isotone; print(isotone.plot.__name__)") == "isotone.plot\n"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         isotone.nothing  # noqa: B018
+
+
+def test_advice_about_packages_works_without_an_index() -> None:
+    """It names what pyproject.toml does, and nothing asks an index for isotone itself."""
+    told = tomllib.loads((PACKAGE.parents[1] / "pyproject.toml").read_text())
+    optional = told["project"]["optional-dependencies"]
+    for extra, packages in extras.PACKAGES.items():
+        names = [re.match(r"[\w-]+", text)[0] for text in optional[extra]]  # type: ignore[index]
+        assert [name for name in names if name != "isotone"] == list(packages)
+    folders = "docs/**/*.md", *(f"{name}/**/*.py" for name in ("src", "studies", "bench", "demo"))
+    texts = [p for pattern in ("*.md", *folders) for p in PACKAGE.parents[1].glob(pattern)]
+    pages = [p for p in texts if p.name not in ("CHANGELOG.md", "extras.py")]
+    assert [p for p in pages if re.search(r"install.*'isotone\[", p.read_text())] == []

@@ -235,8 +235,8 @@ def test_without_matplotlib_it_says_what_to_install() -> None:
         """
     )
     assert output.strip() == (
-        "`isotone.plot` draws with matplotlib, which is not installed; run: "
-        "pip install 'isotone[plot]'"
+        "`isotone.plot` needs matplotlib, which is not installed; run: pip install matplotlib, or "
+        "pip install '.[plot]' in a clone of isotone"
     )
 
 

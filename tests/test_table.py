@@ -311,7 +311,7 @@ def test_without_uproot(
     files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "uproot", None)
-    message = r"needs uproot, which is not installed; run: pip install 'isotone\[root\]'"
+    message = r"needs uproot, which is not installed; run: pip install uproot awkward, or"
     with pytest.raises(ImportError, match=message):
         open_table(files[".root"])
     with pytest.raises(ImportError, match=message):

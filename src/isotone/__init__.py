@@ -100,10 +100,10 @@ def __getattr__(name: str) -> Any:
         missing = (error.name or "").split(".")[0]
         if missing not in ("torch", "sklearn"):
             raise
-        raise ImportError(
-            f"`isotone.{name}` trains networks and needs {missing}, which is not installed; "
-            "run: pip install 'isotone[train]'"
-        ) from error
+        from isotone.extras import lacking
+
+        job = f"`isotone.{name}` trains networks and"
+        raise ImportError(lacking(job, missing, "train")) from error
     return module if name in _MODULES else getattr(module, name)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from isotone.certificate import Certificate, certify
 from isotone.elementary import Floats
+from isotone.extras import lacking
 from isotone.frozen import FrozenNetwork
 
 if TYPE_CHECKING:
@@ -251,10 +252,7 @@ def _axes(ax: Axes | None, height: float = 4.8) -> Axes:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] != "matplotlib":
             raise
-        raise ImportError(
-            "`isotone.plot` draws with matplotlib, which is not installed; run: "
-            "pip install 'isotone[plot]'"
-        ) from error
+        raise ImportError(lacking("`isotone.plot`", "matplotlib", "plot")) from error
     new: Axes = pyplot.subplots(figsize=(6.4, height), layout="constrained")[1]
     return new
 

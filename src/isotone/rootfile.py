@@ -10,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from isotone.extras import lacking
+
 _KINDS = ("TTree", "ROOT::RNTuple")
 
 
@@ -99,7 +101,5 @@ def _uproot() -> Any:
     try:
         import uproot
     except ImportError as error:
-        raise ImportError(
-            "a ROOT file needs uproot, which is not installed; run: pip install 'isotone[root]'"
-        ) from error
+        raise ImportError(lacking("a ROOT file", "uproot", "root")) from error
     return uproot

@@ -53,7 +53,7 @@ def _module() -> Any:
         import pythia8mc
     except ImportError as error:
         raise ImportError(
-            "making a sample needs Pythia 8; run: pip install 'isotone[trigger]'"
+            "making a sample needs Pythia 8; run: pip install '.[trigger]'"
         ) from error
     return pythia8mc
 

@@ -158,5 +158,5 @@ def generator_version() -> str:
         return version("pythia8mc")
     except PackageNotFoundError as error:
         raise ImportError(
-            "making a sample needs Pythia 8; run: pip install 'isotone[trigger]'"
+            "making a sample needs Pythia 8; run: pip install '.[trigger]'"
         ) from error

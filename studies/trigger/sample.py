@@ -132,7 +132,7 @@ def _runner(scheduler: str | None, processes: int) -> Iterator[Runner]:
     try:
         from distributed import Client
     except ImportError as error:
-        raise ImportError("`--scheduler` needs Dask; run: pip install 'isotone[sweep]'") from error
+        raise ImportError("`--scheduler` needs Dask; run: pip install '.[sweep]'") from error
     with Client(scheduler, timeout="20s") as client:  # type: ignore[no-untyped-call]
         yield on_dask(client)
 

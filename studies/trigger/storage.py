@@ -66,7 +66,7 @@ def _write_root(path: Path, table: pa.Table, provenance: dict[str, Any] | None) 
     try:
         import uproot
     except ImportError as error:
-        raise ImportError("a ROOT file needs uproot; run: pip install 'isotone[root]'") from error
+        raise ImportError("a ROOT file needs uproot; run: pip install '.[root]'") from error
     columns = {name: np.asarray(table[name]) for name in table.column_names}
     tree = "hadrons" if "-hadrons" in path.name else "candidates"
     with uproot.recreate(str(path)) as file:

@@ -24,6 +24,7 @@ from isotone.cli.terminal import errors, printable
 from isotone.cli.train import train
 from isotone.cli.transport import transport
 from isotone.cli.trigger import trigger
+from isotone.extras import lacking
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 for command in (train, certify, score, show, report, export, trigger, sweep, transport):
@@ -65,10 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _message(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name in ("torch", "sklearn", "scipy"):
-        return (
-            f"this command trains networks and needs {error.name}, which is not installed; run: "
-            "pip install 'isotone[train]'"
-        )
+        return lacking("this command trains networks and", error.name, "train")
     if isinstance(error, OSError) and error.filename is not None:
         return f"{str(error.filename)!r}: {error.strerror}; check the path"
     return str(error)

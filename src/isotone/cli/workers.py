@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from isotone.extras import lacking
 from isotone.workers import Processes, Workers
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ def _connect(address: str) -> Client:
     try:
         from distributed import Client
     except ImportError as error:
-        raise ImportError("`--scheduler` needs Dask; run: pip install 'isotone[sweep]'") from error
+        raise ImportError(lacking("`--scheduler`", "Dask", "sweep")) from error
     try:
         return Client(address, timeout="20s")  # type: ignore[no-untyped-call]
     except OSError as error:

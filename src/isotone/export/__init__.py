@@ -27,6 +27,7 @@ from typing import Any, Protocol
 from isotone.elementary import Floats, Reals
 from isotone.export.claim import Arithmetic, Claim, claim
 from isotone.export.parity import compare
+from isotone.extras import lacking
 from isotone.frozen import FrozenNetwork
 
 # The module isotone.export.<name> and the class in it. Loaded on first use: each has its needs.
@@ -107,23 +108,20 @@ def _target(name: str, options: dict[str, Any]) -> Target:
     return target
 
 
-# What to install for a package that is missing, and whether only the check needs it.
-_INSTALL = {
-    "torch": ("'isotone[train]'", False),
-    "onnx": ("'isotone[export]'", False),
-    "onnxruntime": ("'isotone[export]'", True),
-    "duckdb": ("duckdb", True),
+# The extra of a package that may be missing, and whether only the check needs it.
+_EXTRAS = {
+    "torch": ("train", False),
+    "onnx": ("export", False),
+    "onnxruntime": ("export", True),
+    "duckdb": (None, True),
 }
 
 
 def _missing(target: str, error: ModuleNotFoundError) -> ImportError:
     package = (error.name or "").split(".")[0]
-    if package not in _INSTALL:
+    if package not in _EXTRAS:
         return error
-    what, only_check = _INSTALL[package]
-    job = "check of the export" if only_check else "export"
+    extra, only_check = _EXTRAS[package]
+    job = f"the {'check of the export' if only_check else 'export'} to {target}"
     advice = ", or leave the check out (check=False, --no-check)" if only_check else ""
-    return ImportError(
-        f"the {job} to {target} needs {package}, which is not installed; run: "
-        f"pip install {what}{advice}"
-    )
+    return ImportError(lacking(job, package, extra) + advice)
