@@ -75,7 +75,7 @@ def test_wrong_parameters_are_refused_with_advice(make: Any, options: Any, messa
 
 def test_names_for_columns_without_names_are_refused() -> None:
     X, y = people(20)
-    with pytest.raises(ValueError, match=r"features are x0, x1, x2: give a frame if columns have"):
+    with pytest.raises(ValueError, match=r"3 columns have no names; give a frame, or a list"):
         classifier({"income": 1}).fit(X.to_numpy(), y)
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 
 from isotone.certificate import Certificate
 from isotone.columns import (
+    by_name,
     directions,
     na_as_nan,
     refuse_categories,
@@ -26,6 +27,7 @@ from isotone.columns import (
 from isotone.elementary import Floats
 from isotone.examples import Examples
 from isotone.fitting import Task, fit_network
+from isotone.frames import column_names, has_names
 from isotone.frozen import FrozenNetwork
 from isotone.loop import History
 from isotone.losses import Loss
@@ -44,6 +46,7 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
     missing_: Missing | None
     n_iter_: int
     _losses: tuple[str, ...]
+    _labels: list[Any] | None = None
     _checkpoints: Path | None = None
 
     def keep_checkpoints(self, directory: str | Path) -> Self:
@@ -117,17 +120,24 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
         return X
 
     def _names(self) -> list[str]:
-        names = getattr(self, "feature_names_in_", None)
-        return [f"x{i}" for i in range(self.n_features_in_)] if names is None else list(names)
+        """Names of the features: those of a frame, numbers as text, or x0, x1, ..."""
+        if self._labels is None:
+            return [f"x{i}" for i in range(self.n_features_in_)]
+        return [str(label) for label in self._labels]
+
+    def _by_name(self, name: str, value: Any) -> Any:
+        """A parameter whose dictionary, if it is one, is by the names of the features."""
+        return by_name(name, value, self._labels, self._names())
 
     def _directions(self, names: list[str], n_outputs: int) -> NDArray[np.int8]:
-        return directions(self.monotonic_cst, names, n_outputs)
+        return directions(self._by_name("monotonic_cst", self.monotonic_cst), names, n_outputs)
 
     def _read(
         self, X: Any, y: Any, sample_weight: Any, **check: Any
     ) -> tuple[Floats, Any, Floats]:
         """Checked rows, targets and weights."""
         check_settings(self.get_params(deep=False), self._losses)
+        self._labels = column_names(X) if has_names(X) else None
         X, y = self._validate(X, y, **check)
         refuse_huge("X", X, self._names())
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -151,7 +161,9 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
             **more,
         )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        fit = fit_network(task, self.get_params(deep=False), seed, self._checkpoints)
+        settings = self.get_params(deep=False)
+        settings |= {n: self._by_name(n, settings[n]) for n in ("lipschitz", "scaling")}
+        fit = fit_network(task, settings, seed, self._checkpoints)
         self.network_, self.certificate_ = fit.network, fit.certificate
         self.history_, self.lipschitz_ = fit.history, fit.lipschitz
         self.n_iter_ = fit.history.n_epochs

@@ -46,13 +46,40 @@ def spread(name: str, value: Any, features: Sequence[str], default: Any) -> list
     return entries
 
 
+def by_name(name: str, value: Any, labels: Sequence[Any] | None, features: Sequence[str]) -> Any:
+    """A dictionary by label of a frame's columns as one by feature; other values as they are.
+
+    Labels are names, not positions: in a frame with the columns 2 and 1, 1 is the second. The
+    columns of an array have no names. If scikit-learn's RFE leaves out the first of them, a key 0
+    would mean another column than the user's, so positions are given as a list of all.
+
+    Parameters
+    ----------
+    labels : of the columns of `X`; None if it is an array
+    """
+    if not isinstance(value, Mapping) or not value:
+        return value
+    if labels is None:
+        raise ValueError(
+            f"`{name}` is a dictionary by name but `X` is an array, whose {len(features)} columns "
+            "have no names; give a frame, or a list with one entry per column (scikit-learn's "
+            "RFE and some others pass on arrays also of a frame: select columns in front of the "
+            "estimator, and keep their names with set_output(transform='pandas'))"
+        )
+    names = dict(zip(labels, features, strict=True))
+    found = {names.get(key, key): entry for key, entry in value.items()}
+    if len(found) < len(value):
+        raise ValueError(
+            f"`{name}={value}` names a feature twice, as a number and as text; name each once"
+        )
+    return found
+
+
 def _refuse_unknown(name: str, keys: Sequence[Any], features: Sequence[str]) -> None:
     for key in keys:
         if key not in features:
             near = difflib.get_close_matches(str(key), features, n=1, cutoff=0.5)
-            unnamed = list(features) == [f"x{i}" for i in range(len(features))]
-            other = "give a frame if columns have names." if unnamed else "use one of these."
-            hint = f"did you mean {near[0]!r}?" if near else other
+            hint = f"did you mean {near[0]!r}?" if near else "use one of these."
             shown = ", ".join(features[:20]) + (", ..." if len(features) > 20 else "")
             raise ValueError(
                 f"`{name}` names the feature {key!r}, which `X` does not have; its features are "
@@ -94,9 +121,15 @@ def class_directions(
            [0, 0],
            [0, 0]], dtype=int8)
     """
+    found = {_class_of(key, classes): entry for key, entry in value.items()}
+    if len(found) < len(value):
+        raise ValueError(
+            f"`monotonic_cst={value}` names a class twice, as a number and as text; name each once"
+        )
+    value = found
     for key in value:
         if key not in classes:
-            shown = ", ".join(str(name) for name in classes[:20])
+            shown = ", ".join(repr(name) for name in classes[:20])
             feature = key if key in features else features[0]
             example = {classes[0]: {feature: 1}}
             raise ValueError(
@@ -107,6 +140,12 @@ def class_directions(
         directions(value.get(label), features, 1, f"monotonic_cst[{label!r}]") for label in classes
     ]
     return np.vstack(rows)
+
+
+def _class_of(key: Any, classes: Sequence[Any]) -> Any:
+    """The class that a key names, if need be as text: the class "1" may be written 1."""
+    alike = [name for name in classes if str(name) == str(key)]
+    return alike[0] if key not in classes and len(alike) == 1 else key
 
 
 def opposite_directions(table: NDArray[np.int8], features: Sequence[str]) -> NDArray[np.int8]:

@@ -211,14 +211,15 @@ def _add_steps(program: Program, steps: tuple[Step, ...]) -> None:
 
 def named_columns(X: Any, features: Sequence[str]) -> Iterator[list[Reals]]:
     """The features' columns; those of an Arrow table in its own batches, which are not copied."""
-    names = column_names(X)
+    labels = column_names(X)
+    names = [str(label) for label in labels]  # a frame may call a column 3, a feature is a text
     for name in features:
         if names.count(name) != 1:
             raise ValueError(
                 f"the table has {names.count(name)} columns {name!r}; it needs one of each feature"
             )
     if not hasattr(X, "to_batches"):
-        yield [_column(X[name], name) for name in features]
+        yield [_column(X[labels[names.index(name)]], name) for name in features]
         return
     for batch in X.select(list(features)).to_batches():
         yield [_column(batch.column(i), name) for i, name in enumerate(features)]

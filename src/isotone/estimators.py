@@ -239,7 +239,9 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
     def _directions(self, names: list[str], n_outputs: int) -> NDArray[np.int8]:
         value: Any = self.monotonic_cst
         if isinstance(value, Mapping) and (n_outputs > 1 or not _is_flat(value)):
+            value = {k: self._by_name(f"monotonic_cst[{k!r}]", v) for k, v in value.items()}
             value = class_directions(value, names, self.classes_.tolist())
+        value = self._by_name("monotonic_cst", value)
         if n_outputs == 1 and _is_table(value) and len(value) == 2:
             return opposite_directions(directions(value, names, 2), names)
         return directions(value, names, n_outputs)
