@@ -273,8 +273,8 @@ def test_history_is_found_beside_a_trained_model(tmp_path: Path) -> None:
     history = {"training": [[1.0, 3.0], [0.5, 1.5]], "validation": [], "best_epoch": [1, 1]}
     (tmp_path / "history.json").write_text(json.dumps(history | {"seconds": 2.0}))
     two_classes().save(tmp_path / "model.isotone")
-    assert beside(tmp_path / "model.isotone") == tmp_path / "history.json"
-    assert beside(tmp_path / "other.isotone") is None
+    assert beside(tmp_path / "model.isotone", "any") == tmp_path / "history.json"
+    assert beside(tmp_path / "other.isotone", "any") is None
     read = read_history(tmp_path / "history.json")
     report.write(two_classes(), tmp_path / "r.html", history=read)
     assert content(tmp_path / "r.html")["history"]["training"] == [2.0, 1.0]

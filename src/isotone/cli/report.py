@@ -49,10 +49,10 @@ def report(
     """
     if out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"`--out {out}` must end in .html, so that browsers open it; rename it")
-    found = history or beside(model)
-    read = [model, *([split_tree(table)[0]] if table else []), *([found] if found else [])]
-    refuse_overwriting([out], read)
+    refuse_overwriting([out], [model, *([split_tree(table)[0]] if table else [])])
     frozen = isotone.load(model)
+    found = history or beside(model, frozen.fingerprint)
+    refuse_overwriting([out], [found] if found else [])
     size = reports.write(
         frozen,
         out,

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 import isotone
 from isotone.atomic import refuse_overwriting
+from isotone.cli.destination import check_directory
 from isotone.cli.options import listed
 from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
@@ -77,8 +78,7 @@ def _score_rows(scoring: Scoring, table: str, out: str) -> int:
 def _score_files(
     scoring: Scoring, source: Path, target: Path, workers: int, scheduler: str | None
 ) -> str:
-    if target.exists() and not target.is_dir():
-        raise ValueError(f"`--out {target}` is a file; a directory is scored to a directory")
+    check_directory(target)
     with (
         workers_of(scheduler, workers) as chosen,
         _progress("{task.completed:.0f} of {task.total} files") as progress,

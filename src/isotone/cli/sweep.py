@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from isotone.atomic import refuse_overwriting
 from isotone.cli import terminal
 from isotone.cli.columns import Columns, check_numbers, choose_columns
+from isotone.cli.destination import check_directory
 from isotone.cli.options import counts_of, listed, numbers_of, one_number, widths_of
 from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
@@ -74,8 +75,7 @@ def sweep(
                 f"`{direction.option}` names a class, but a sweep learns numbers, or the class 1 "
                 f"of 0 and 1; leave out ':{direction.of_class}', or use isotone train"
             )
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"`--out {out}` is a file; give the name of a directory")
+    check_directory(out)
     refuse_overwriting([out / "results.parquet"], [split_tree(table)[0]])
     recipe = Recipe(epochs=epochs, batch_size=batch_size)
     size = None if group_size == "full" else int(one_number(group_size, "group-size"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +18,7 @@ from isotone.card import file_name
 from isotone.certificate import Certificate
 from isotone.cli import terminal
 from isotone.cli.columns import Columns, choose_columns, suggest
+from isotone.cli.destination import Destination
 from isotone.cli.metrics import judge
 from isotone.cli.options import listed, one_number, spelled, widths_of
 from isotone.cli.rows import LabeledRows, Reading, fills_of, read_rows
@@ -32,14 +34,14 @@ if TYPE_CHECKING:
     from isotone.certified import CertifiedEstimator
     from isotone.loop import History
 
-_FILES = ("model.isotone", "certificate.json", "history.json", "metrics.json")
-_CHECKPOINTS, _PARTS = ".isotone-checkpoints", ("scan", "members")
+_FILES = ("certificate.json", "history.json", "metrics.json")  # beside the model
+_PARTS = ("scan", "members")  # of checkpoints
 
 
 def train(
     table: Annotated[str, typer.Argument(help="CSV, Parquet or ROOT (file.root:tree).")],
     target: Annotated[str, typer.Option(help="Column to learn: classes or numbers.")],
-    out: Annotated[Path, typer.Option(help="Directory for the model and what goes with it.")],
+    out: Annotated[Path, typer.Option(help="Directory for all results, or a file .isotone.")],
     positive: Annotated[
         str | None, typer.Option(help="Of two classes, the one that scores are about.")
     ] = None,
@@ -91,13 +93,16 @@ def train(
     Options that take columns may be repeated. A name with a comma, or with spaces around it, is
     put in double quotes: '"income, net",debt'.
 
-    Writes model.isotone, certificate.json, history.json and metrics.json. For example:
+    Writes model.isotone, certificate.json, history.json and metrics.json to the directory --out,
+    or only the model if --out ends in .isotone. For example:
 
     isotone train loans.csv --target paid --increasing income:yes --decreasing debt:yes --out model
     """
-    _check_choices(out, missing=missing, class_weight=class_weight)
+    _check_choices(missing=missing, class_weight=class_weight)
+    destination = Destination.of(out, "model.isotone")
+    parts = [destination.checkpoints / name for name in _PARTS]
     refuse_overwriting(
-        [out / name for name in (*_FILES, *(f"{_CHECKPOINTS}/{name}" for name in _PARTS))],
+        [destination.model, *destination.beside(*_FILES), *parts],
         [split_tree(read)[0] for read in (table, validation)],
     )
     source = open_table(table)
@@ -131,25 +136,25 @@ def train(
         "rows": len(reading.training),
         "seed": seed,
     }
-    with sole_use(out), making(out / _CHECKPOINTS):
-        _fit(estimator, reading.training, out / _CHECKPOINTS, resume)
+    with sole_use(destination.room), making(destination.checkpoints):
+        _fit(estimator, reading.training, destination.checkpoints, resume)
         certificate = isotone.certify(_named(estimator, reading, provenance))
         metrics = judge(certificate.frozen, _completed(estimator, reading.validation))
-        _write(certificate, estimator.history_, metrics, out)
-        remove_checkpoints(out / _CHECKPOINTS)
-    _report(certificate, reading.target, metrics, out)
+        _write(certificate, estimator.history_, metrics, destination)
+        remove_checkpoints(destination.checkpoints)
+    with suppress(OSError):  # it is gone, or another run has begun
+        destination.checkpoints.rmdir()
+    _report(certificate, reading.target, metrics, destination.model)
     raise typer.Exit(0 if certificate.holds else 1)
 
 
-def _check_choices(out: Path, *, missing: str, class_weight: str) -> None:
+def _check_choices(*, missing: str, class_weight: str) -> None:
     for option, value, choices in (
         ("missing", missing, ("refuse", "indicator")),
         ("class-weight", class_weight, ("none", "balanced")),
     ):
         if value not in choices:
             raise ValueError(f"`--{option} {value}` is unknown; choose {' or '.join(choices)}")
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"`--out {out}` is a file; give the name of a directory")
 
 
 def _loss(text: str | None) -> tuple[str, float | None]:
@@ -298,22 +303,26 @@ def _group_size(text: str) -> Any:
 
 
 def _write(
-    certificate: Certificate, history: History, metrics: dict[str, float], out: Path
+    certificate: Certificate, history: History, metrics: dict[str, float], to: Destination
 ) -> None:
-    replace(certificate.frozen, certificate=certificate.to_dict()).save(out / "model.isotone")
+    to.model.parent.mkdir(parents=True, exist_ok=True)
+    replace(certificate.frozen, certificate=certificate.to_dict()).save(to.model)
+    remove_leftovers(to.model, *to.beside(*_FILES))
+    if to.directory is None:
+        return
+    losses = history.to_dict() | {"fingerprint": certificate.fingerprint}
     texts = {
         "certificate.json": certificate.to_json(),
-        "history.json": json.dumps(history.to_dict(), indent=1),
+        "history.json": json.dumps(losses, indent=1),
         "metrics.json": json.dumps(metrics, indent=1),
     }
     for name, text in texts.items():
-        with replacing(out / name) as temporary:
+        with replacing(to.directory / name) as temporary:
             temporary.write_text(text)
-    remove_leftovers(*(out / name for name in _FILES))
 
 
 def _report(
-    certificate: Certificate, target: Target, metrics: dict[str, float], out: Path
+    certificate: Certificate, target: Target, metrics: dict[str, float], model: Path
 ) -> None:
     slopes = ", ".join(f"{value:.4g}" for value in np.unique(certificate.lipschitz))
     lines = {
@@ -324,4 +333,4 @@ def _report(
     }
     judged = {name: f"{value:.5g}" for name, value in metrics.items()}
     output.print(terminal.facts(**lines, **judged))
-    output.print(printable(f"written: {out / 'model.isotone'}"), soft_wrap=True)
+    output.print(printable(f"written: {model}"), soft_wrap=True)

@@ -14,6 +14,7 @@ import typer
 from isotone.atomic import refuse_overwriting, replacing
 from isotone.cli import terminal
 from isotone.cli.columns import tell_left_out
+from isotone.cli.destination import Destination
 from isotone.cli.options import listed
 from isotone.cli.terminal import errors, output, printable
 from isotone.elementary import Floats
@@ -46,7 +47,7 @@ def transport(
     batch_size: Annotated[int, typer.Option(help="Points of each table in a step.")] = 2048,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Directory for critic.isotone and distance.json.")
+        Path | None, typer.Option(help="Directory for all results, or a file .isotone.")
     ] = None,
 ) -> None:
     """Wasserstein distance of two tables of points, with a certified lower bound.
@@ -57,11 +58,12 @@ def transport(
 
     if metric not in _METRICS:
         raise ValueError(f"`--metric {metric}` must be 1, 2 or inf")
-    _check_out(out, p, q)
+    destination = None if out is None else Destination.of(out, "critic.isotone")
+    _refuse_overwriting(destination, p, q)
     tables = open_table(p), open_table(q)
     names = _coordinates(tables, columns, weights)
     (P, weights_p), (Q, weights_q) = (_read(table, names, weights) for table in tables)
-    with nullcontext() if out is None else sole_use(out):
+    with nullcontext() if destination is None else sole_use(destination.room):
         found = wasserstein(
             P,
             Q,
@@ -75,8 +77,9 @@ def transport(
             progress=errors.is_terminal,
         )
         _print(found, (len(P), len(Q)), names, metric)
-        if out is not None:
-            _write(found, out)
+        if destination is not None:
+            _write(found, destination)
+            output.print(printable(f"wrote {out}"), soft_wrap=True)
 
 
 def _coordinates(
@@ -113,15 +116,12 @@ def _read(table: Table, names: list[str], weights: str | None) -> tuple[Floats, 
     return values[:, : len(names)], values[:, -1] if weights else None
 
 
-def _check_out(out: Path | None, *tables: str) -> None:
-    if out is None:
-        return
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"`--out {out}` is a file; give the name of a directory")
-    refuse_overwriting(
-        [out / name for name in ("critic.isotone", "distance.json")],
-        [split_tree(table)[0] for table in tables],
-    )
+def _refuse_overwriting(destination: Destination | None, *tables: str) -> None:
+    if destination is not None:
+        refuse_overwriting(
+            [destination.model, *destination.beside("distance.json")],
+            [split_tree(table)[0] for table in tables],
+        )
 
 
 def _print(found: Distance, sizes: tuple[int, int], names: list[str], metric: str) -> None:
@@ -137,8 +137,11 @@ def _print(found: Distance, sizes: tuple[int, int], names: list[str], metric: st
     output.print(terminal.facts(**facts))
 
 
-def _write(found: Distance, out: Path) -> None:
-    found.critic.save(out / "critic.isotone")
+def _write(found: Distance, to: Destination) -> None:
+    """The critic and, unless only that was asked for, all numbers."""
+    found.critic.save(to.model)
+    if to.directory is None:
+        return
     content = {
         "estimate": found.estimate,
         "lower_bound": found.lower_bound,
@@ -148,6 +151,5 @@ def _write(found: Distance, out: Path) -> None:
         "metric": found.critic.metric,
         "history": asdict(found.history),
     }
-    with replacing(out / "distance.json") as temporary:
+    with replacing(to.directory / "distance.json") as temporary:
         temporary.write_text(json.dumps(content, indent=1) + "\n")
-    output.print(printable(f"wrote {out}"), soft_wrap=True)

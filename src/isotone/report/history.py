@@ -26,10 +26,12 @@ def read_history(path: Path) -> dict[str, Any]:
     return history
 
 
-def beside(model: Path) -> Path | None:
+def beside(model: Path, fingerprint: str) -> Path | None:
     """The history that `isotone train` wrote together with a model, if it is there."""
     path = model.parent / NAME
-    return path if model.name == _MODEL and path.is_file() else None
+    if model.name != _MODEL or not path.is_file():
+        return None
+    return path if read_history(path).get("fingerprint", fingerprint) == fingerprint else None
 
 
 def check_history(history: Mapping[str, Any]) -> dict[str, Any]:

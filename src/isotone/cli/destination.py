@@ -1,0 +1,65 @@
+"""Destination: what `--out` names, a model file or a directory for all results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from isotone.table import SUFFIXES
+
+MODEL = ".isotone"
+_CHECKPOINTS = ".isotone-checkpoints"
+# names that would mislead as those of directories
+_FILES = (*SUFFIXES, MODEL, ".html", ".json", ".onnx", ".sql", ".pt2", ".txt")
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where a command writes a model, and where what goes with it.
+
+    Parameters
+    ----------
+    directory : for everything else; None if only the model was asked for
+    """
+
+    model: Path
+    directory: Path | None
+
+    @classmethod
+    def of(cls, out: Path, name: str) -> Destination:
+        """The file `out` if it ends in .isotone, else that directory with a model of that name."""
+        if out.suffix.lower() == MODEL:
+            if out.is_dir():
+                raise ValueError(
+                    f"`--out {out}` is a directory, but a name that ends in {MODEL} must be that "
+                    "of a model file; choose another name, or rename the directory"
+                )
+            return cls(out, None)
+        check_directory(out, f", or of a model, as {name}")
+        return cls(out / name, out)
+
+    def beside(self, *names: str) -> list[Path]:
+        """Files of these names in the directory, if there is one."""
+        return [] if self.directory is None else [self.directory / name for name in names]
+
+    @property
+    def room(self) -> Path:
+        """The directory that one run at a time may write to."""
+        return self.directory or self.checkpoints
+
+    @property
+    def checkpoints(self) -> Path:
+        """A directory for what a killed run leaves, beside the model."""
+        name = f".{self.model.name}-checkpoints" if self.directory is None else _CHECKPOINTS
+        return self.model.parent / name
+
+
+def check_directory(out: Path, also: str = "") -> None:
+    """Refuse a file, and a new directory whose name is that of a file."""
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"`--out {out}` is a file; give the name of a directory{also}")
+    if not out.exists() and out.name.lower().endswith(_FILES):
+        raise ValueError(
+            f"`--out {out}` is the name of a file, but a directory is written; give the name of a "
+            f"directory, such as {out.name.split('.')[0] or 'results'}{also}"
+        )
