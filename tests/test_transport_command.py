@@ -88,7 +88,7 @@ def test_tables_that_cannot_be_used_are_refused(
         ((P, Q, "--metric", "3"), "`--metric 3` must be 1, 2 or inf"),
         ((P, Q, "--out", P), "is a file; give the name of a directory"),
         ((P, tmp_path / "none.csv"), "there is no file"),
-        ((P, Q, "--steps", "0"), "`steps=0` must be a whole number of at least 1"),
+        ((P, Q, "--steps", "0"), "greater than or equal to 1"),
     ]
     for arguments, message in cases:
         code, text = run(capsys, *arguments)

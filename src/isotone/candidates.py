@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from isotone.elementary import Floats
 from isotone.encoding import Encoding, is_blank, labels, numbers_with_gaps
 from isotone.frozen import FrozenNetwork
-from isotone.table import decoded, numbers, open_table
+from isotone.table import decoded, floats, numbers, open_table
 from isotone.working_point import best_scores
 
 _NONE = "(none)"  # the label of a gap
@@ -216,13 +216,13 @@ def _is_signal(batch: pa.RecordBatch, target: str, first_row: int) -> NDArray[np
     words = labels(batch.column(target))
     if pc.all(pc.is_in(pc.utf8_lower(words), value_set=pa.array(["true", "false"]))).as_py():
         return np.asarray(pc.equal(pc.utf8_lower(words), "true"))
-    cells = pa.record_batch([decoded(batch.column(target))], [target])
-    values = numbers(cells, [target], first_row)[:, 0]
+    values = floats(decoded(batch.column(target)), target)
     strange = ~np.isin(values, [0.0, 1.0])
     if strange.any():
         row = int(strange.argmax())
         raise ValueError(
-            f"column {target!r} is {values[row]:g} in row {first_row + row} (data rows, counted "
-            "from 0); it must be 0 for background and 1 for signal"
+            f"column {target!r} is {words[row].as_py()} in row {first_row + row} (data rows, "
+            "counted from 0); it must be 0 for background and 1 for signal: choose another "
+            "column, or correct it"
         )
     return np.asarray(values == 1.0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -67,6 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _message(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and error.name in ("torch", "sklearn", "scipy"):
         return lacking("this command trains networks and", error.name, "train")
+    if isinstance(error, IsADirectoryError) and error.filename is not None:
+        inside = Path(error.filename) / "model.isotone"
+        hint = f"give the model in it, {inside}" if inside.is_file() else "give a file in it"
+        return f"{str(error.filename)!r} is a directory, but a file is needed; {hint}"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{str(error.filename)!r}: {error.strerror}; check the path"
     return str(error)

@@ -10,7 +10,10 @@ from isotone.table import SUFFIXES
 MODEL = ".isotone"
 _CHECKPOINTS = ".isotone-checkpoints"
 # names that would mislead as those of directories
-_FILES = (*SUFFIXES, MODEL, ".html", ".json", ".onnx", ".sql", ".pt2", ".txt")
+_FILES = (
+    *(*SUFFIXES, MODEL, ".html", ".json", ".onnx", ".pt2", ".sql", ".txt"),
+    *(".cpp", ".cu", ".cuh", ".h", ".hpp"),
+)
 
 
 @dataclass(frozen=True)

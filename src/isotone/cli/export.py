@@ -10,6 +10,7 @@ import typer
 import isotone
 from isotone import export as exports
 from isotone.atomic import refuse_overwriting
+from isotone.cli.destination import check_directory
 from isotone.cli.options import listed
 from isotone.cli.terminal import output, printable
 from isotone.export.claim import Claim
@@ -38,6 +39,8 @@ def export(
     written = [p for p in out.iterdir() if p.suffix in _CODE] if out.is_dir() else [out]
     refuse_overwriting(written, [model])
     frozen = isotone.load(model)
+    if to in ("cpp", "cuda"):
+        check_directory(out)
     options: dict[str, Any] = {
         "name": name,
         "precision": precision,

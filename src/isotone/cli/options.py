@@ -48,19 +48,34 @@ def _quoted(name: str) -> str:
 def numbers_of(text: str, option: str) -> tuple[float, ...]:
     """Numbers separated by commas."""
     try:
-        return tuple(float(part) for part in listed(text))
+        numbers = tuple(float(part) for part in listed(text))
     except ValueError as error:
         raise ValueError(
             f"`--{option} {text}` must hold numbers separated by commas, such as 1,2,4"
         ) from error
+    if not numbers:
+        raise ValueError(f"`--{option} {text}` holds no number; give some, such as 1,2,4")
+    return numbers
 
 
 def one_number(text: str, option: str) -> float:
     """Exactly one number."""
-    found = numbers_of(text, option)
-    if len(found) != 1:
-        raise ValueError(f"`--{option} {text}` must be one number")
-    return found[0]
+    if len(listed(text)) != 1:
+        raise ValueError(f"`--{option} {text}` must be one number; give just that")
+    return numbers_of(text, option)[0]
+
+
+def size_of(text: str) -> int | None:
+    """The size of a group, None for "full"."""
+    if text == "full":
+        return None
+    size = one_number(text, "group-size")
+    if not size >= 1 or not size.is_integer():
+        raise ValueError(
+            f"`--group-size {text}` must be a whole number of at least 1, or full; choose 2 or 8, "
+            "for example"
+        )
+    return int(size)
 
 
 def widths_of(text: str) -> tuple[int, ...]:
@@ -77,10 +92,11 @@ def counts_of(text: str, option: str) -> tuple[int, ...]:
     """Whole numbers separated by commas, or a range such as 0:100."""
     first, colon, last = text.partition(":")
     try:
-        if colon:
-            return tuple(range(int(first), int(last)))
-        return tuple(int(part) for part in listed(text))
+        parts = range(int(first), int(last)) if colon else [int(part) for part in listed(text)]
     except ValueError as error:
         raise ValueError(
             f"`--{option} {text}` must hold whole numbers, such as 0:100 or 1,2,3"
         ) from error
+    if not parts:
+        raise ValueError(f"`--{option} {text}` holds no number; give some, as in 0:100 or 1,2,3")
+    return tuple(parts)

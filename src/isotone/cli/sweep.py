@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+import pyarrow as pa
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -14,11 +15,11 @@ from isotone.atomic import refuse_overwriting
 from isotone.cli import terminal
 from isotone.cli.columns import Columns, check_numbers, choose_columns
 from isotone.cli.destination import check_directory
-from isotone.cli.options import counts_of, listed, numbers_of, one_number, widths_of
+from isotone.cli.options import counts_of, listed, numbers_of, size_of, widths_of
 from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
 from isotone.scaling import Scaling
-from isotone.table import open_table, read_numbers, split_tree
+from isotone.table import floats, open_table, read_numbers, split_tree
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,10 +48,10 @@ def sweep(
         str, typer.Option(help="Losses, as cross-entropy,hinge:0.1.")
     ] = "cross-entropy",
     group_size: Annotated[str, typer.Option(help="Units sorted together, or full.")] = "full",
-    epochs: Annotated[int, typer.Option(help="At most.")] = 50,
-    batch_size: Annotated[int, typer.Option(help="Rows in a step.")] = 256,
+    epochs: Annotated[int, typer.Option(min=1, help="At most.")] = 50,
+    batch_size: Annotated[int, typer.Option(min=1, help="Rows in a step.")] = 256,
     validation: Annotated[float, typer.Option(help="Fraction of the rows.")] = 0.2,
-    shard_size: Annotated[int, typer.Option(help="Members trained together.")] = 32,
+    shard_size: Annotated[int, typer.Option(min=1, help="Members trained together.")] = 32,
     workers: Annotated[int, typer.Option(help="Processes.")] = 2,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of your own Dask scheduler.")
@@ -78,9 +79,9 @@ def sweep(
     check_directory(out)
     refuse_overwriting([out / "results.parquet"], [split_tree(table)[0]])
     recipe = Recipe(epochs=epochs, batch_size=batch_size)
-    size = None if group_size == "full" else int(one_number(group_size, "group-size"))
-    if shard_size < 1:
-        raise ValueError(f"`--shard-size {shard_size}` must be at least 1")
+    size = size_of(group_size)
+    if not 0 < validation < 1:
+        raise ValueError(f"`--validation {validation:g}` must lie between 0 and 1, as 0.2 does")
     grid = Grid(
         seeds=counts_of(seeds, "seeds"),
         lipschitz=numbers_of(lipschitz, "lipschitz"),
@@ -105,6 +106,7 @@ def _problem(
     from isotone.rows import split
     from isotone.sweep import Problem
 
+    _refuse_text(path, columns.target)
     values = read_numbers(path, [*columns.features, columns.target])
     if len(values) == 0:
         raise ValueError(f"{path!r} has no rows; training needs some")
@@ -115,6 +117,18 @@ def _problem(
     x = scaling.transform(X)
     rows = (x[training], y[training]), (x[held_out], y[held_out])
     return Problem(*rows, columns.monotonic_cst, recipe, group_size)
+
+
+def _refuse_text(path: str, target: str) -> None:
+    """Refuse a target that names its classes."""
+    for batch in islice(open_table(path).batches([target]), 1):
+        cell = next((cell for cell in batch.column(target).to_pylist() if cell is not None), 0)
+        if isinstance(cell, str) and not np.isfinite(floats(pa.array([cell]), target)).any():
+            raise ValueError(
+                f"the target {target!r} holds the text {cell[:40]!r} but a sweep learns numbers, "
+                "or classes 0 and 1; make such a column, or use isotone train, which takes names "
+                "of classes"
+            )
 
 
 def _check_target(problem: Problem, losses: Sequence[str], target: str) -> None:

@@ -20,7 +20,7 @@ from isotone.cli import terminal
 from isotone.cli.columns import Columns, choose_columns, suggest
 from isotone.cli.destination import Destination
 from isotone.cli.metrics import judge
-from isotone.cli.options import listed, one_number, spelled, widths_of
+from isotone.cli.options import listed, one_number, size_of, spelled, widths_of
 from isotone.cli.rows import LabeledRows, Reading, fills_of, read_rows
 from isotone.cli.target import CLASSIFICATION, REGRESSION, Target
 from isotone.cli.terminal import output, printable
@@ -297,9 +297,7 @@ def remove_checkpoints(directory: Path) -> None:
 
 
 def _group_size(text: str) -> Any:
-    if text in ("full", "auto"):
-        return None if text == "full" else "auto"
-    return int(one_number(text, "group-size"))
+    return "auto" if text == "auto" else size_of(text)
 
 
 def _write(

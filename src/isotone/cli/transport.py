@@ -15,7 +15,7 @@ from isotone.atomic import refuse_overwriting, replacing
 from isotone.cli import terminal
 from isotone.cli.columns import tell_left_out
 from isotone.cli.destination import Destination
-from isotone.cli.options import listed
+from isotone.cli.options import listed, spelled
 from isotone.cli.terminal import errors, output, printable
 from isotone.elementary import Floats
 from isotone.index import index_columns
@@ -43,8 +43,8 @@ def transport(
     validation: Annotated[
         float, typer.Option(help="Share of the points to stop early by; 0: none.")
     ] = 0.0,
-    steps: Annotated[int, typer.Option(help="Of training, at most.")] = 3000,
-    batch_size: Annotated[int, typer.Option(help="Points of each table in a step.")] = 2048,
+    steps: Annotated[int, typer.Option(min=1, help="Of training, at most.")] = 3000,
+    batch_size: Annotated[int, typer.Option(min=1, help="Points of each table in a step.")] = 2048,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Directory for all results, or a file .isotone.")
@@ -102,9 +102,11 @@ def _coordinates(
     )
     if set(names) != set(others):
         odd = sorted(set(names) ^ set(others))
+        shared = [name for name in names if name in others]
+        hint = f": name them with `{spelled('columns', *shared)}`" if shared else ""
         raise ValueError(
             f"{tables[0].path!r} and {tables[1].path!r} differ in the column {odd[0]!r}; both "
-            "must have the same coordinates: name them with `--columns a,b`"
+            f"must have the same coordinates{hint}"
         )
     return names
 
