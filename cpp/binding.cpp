@@ -167,6 +167,11 @@ NB_MODULE(_engine, m) {
     nb::set_leak_warnings(false);  // objects that live until the interpreter ends are no leak
     m.doc() = "Compiled kernels of isotone; arrays have shape (n_groups, group_size).";
     m.attr("MAX_GROUP_SIZE") = max_group_size;
+    m.attr("MAX_WIDTH") = max_width;
+    m.attr("MAX_STEPS") = max_steps;
+    m.attr("MAX_DEPTH") = max_depth;
+    m.attr("MAX_MATRIX") = max_matrix;
+    m.attr("MAX_STACK_BYTES") = max_stack_bytes;
     m.def("group_sort", group_sort, "x"_a, "values"_a, "isa"_a = "",
           "Write the rows of `x`, each in ascending order, to `values`.");
     m.def("group_sort_index", group_sort_index, "x"_a, "values"_a, "index"_a, "isa"_a = "",

@@ -59,8 +59,15 @@ namespace isotone {
 
 // ---- models -------------------------------------------------------------------------------
 
+// Limits of what is run, the numbers of `isotone.limits`: every index fits an int.
 constexpr int max_group_size = 1024;
+constexpr int max_width = 65536;     // units of a step, features and outputs included
+constexpr int max_steps = 1024;      // as listed in a model
+constexpr int max_depth = 16;        // units saved at a time
+constexpr int max_matrix = 1 << 24;  // weights of a step
+
 constexpr int max_unrolled_size = 32;
+constexpr std::size_t max_stack_bytes = 1 << 20;  // of a fixed model's workspace
 
 // Puts the smaller of wires `low` < `high` on `low`.
 struct Comparator {
@@ -125,45 +132,37 @@ constexpr Comparator ten_wires[] = {
     {2, 3}, {7, 9}, {3, 5}, {6, 8}, {2, 6}, {1, 3}, {0, 6}, {4, 8}, {5, 7}, {7, 8},
     {3, 5}, {0, 2}, {4, 6}, {5, 7}, {1, 2}, {3, 6}, {2, 4}, {5, 6}, {3, 4}};
 
-// Batcher's odd-even merge of m sorted wires with the n sorted ones after them (Knuth, The Art of
-// Computer Programming, vol. 3, Sec. 5.3.4): every other wire of both, the rest of both, then
-// neighbors. `spare` has room for 2 (m + n) numbers.
+// Batcher's odd-even merge of m sorted wires with n other sorted ones (Knuth, The Art of Computer
+// Programming, vol. 3, Sec. 5.3.4): every other wire of both, the rest of both, then neighbors. Wires
+// are `a`, `a` + `stride`, ... and `b`, `b` + `stride`, ...
 template <class Emit>
-constexpr void merge_wires(const int* wires, int m, int n, int* spare, Emit& emit) {
+constexpr void merge_wires(int a, int m, int b, int n, int stride, Emit& emit) {
     if (m == 0 || n == 0) return;
-    if (m + n == 2) return emit(wires[0], wires[1]);
-    int* next = spare;
-    int sizes[4] = {};
-    for (int part = 0; part < 4; ++part) {  // even of the first, of the second; odd ones likewise
-        const int first = part % 2 ? m : 0, last = part % 2 ? m + n : m;
-        for (int i = first + part / 2; i < last; i += 2, ++sizes[part]) *next++ = wires[i];
-    }
-    const int n_even = sizes[0] + sizes[1];
-    merge_wires(spare, sizes[0], sizes[1], next, emit);
-    merge_wires(spare + n_even, sizes[2], sizes[3], next, emit);
-    for (int i = 1; i + 1 < m + n; i += 2) emit(wires[i], wires[i + 1]);
+    if (m + n == 2) return emit(a, b);
+    merge_wires(a, m - m / 2, b, n - n / 2, 2 * stride, emit);
+    merge_wires(a + stride, m / 2, b + stride, n / 2, 2 * stride, emit);
+    const auto wire = [&](int i) { return i < m ? a + i * stride : b + (i - m) * stride; };
+    for (int i = 1; i + 1 < m + n; i += 2) emit(wire(i), wire(i + 1));
 }
 
 // One half after the other, so that few wires are in use at a time: registers are scarce.
 template <class Emit>
-constexpr void sort_wires(const int* wires, int n, int* spare, Emit& emit) {
+constexpr void sort_wires(int first, int n, Emit& emit) {
     if (n < 2) return;
     if (n == 10) {
-        for (Comparator c : ten_wires) emit(wires[c.low], wires[c.high]);
+        for (Comparator c : ten_wires) emit(first + c.low, first + c.high);
         return;
     }
     const int m = n - n / 2;
-    sort_wires(wires, m, spare, emit);
-    sort_wires(wires + m, n - m, spare, emit);
-    merge_wires(wires, m, n - m, spare, emit);
+    sort_wires(first, m, emit);
+    sort_wires(first + m, n - m, emit);
+    merge_wires(first, m, first + m, n - m, 1, emit);
 }
 
-// Calls emit(low, high) for one comparator after the other of the network for n wires.
+// Calls emit(low, high) for one comparator after the other of the network for n wires, of any number.
 template <class Emit>
 constexpr void build_network(int n, Emit emit) {
-    int wires[max_group_size] = {}, spare[2 * max_group_size] = {};
-    for (int i = 0; i < n; ++i) wires[i] = i;
-    sort_wires(wires, n, spare, emit);
+    sort_wires(0, n, emit);
 }
 
 constexpr int count_comparators(int n) {
@@ -1028,10 +1027,60 @@ bool prepare(const Model<T>& model, const Column* columns, std::size_t event, st
 
 // ---- networks -----------------------------------------------------------------------------
 
+template <int... sizes>
+constexpr bool has_size(Unrolled<sizes...>, int n) {
+    return ((n == sizes) || ...);
+}
+
+// Whether groups of n can be sorted: by unrolled code, or by comparators that stay within the group.
+template <class Sizes>
+constexpr bool can_sort(int n, Network network) {
+    if (n == 1 || has_size(Sizes(), n)) return true;
+    if (network.first == network.last) return false;
+    for (auto c = network.first; c != network.last; ++c)
+        if (c->low >= c->high || c->high >= n) return false;
+    return true;
+}
+
+// Whether `step` can follow units of the step before it.
+template <class Sizes, class T>
+constexpr bool fits(const Step<T>& step, int units, int width) {
+    if (step.n_in != units || step.n_out < 1 || step.n_out > width) return false;
+    if (step.kind == Kind::dense)
+        return step.n_out <= max_matrix / units;
+    if (step.n_out != units) return false;
+    if (step.kind != Kind::sort) return true;
+    const int n = step.group_size;
+    return 1 <= n && n <= max_group_size && units % n == 0 && can_sort<Sizes>(n, step.network);
+}
+
+// Whether a model is within the limits and its steps fit together, so that `score` stays within the
+// arrays of the sizes that it states. Fixed models are checked by the compiler; check others once.
+template <class Sizes, class T>
+constexpr bool is_valid(const Model<T>& model) {
+    if (model.width < 1 || model.width > max_width || model.depth < 0 || model.depth > max_depth ||
+        model.n_steps < 0 || model.n_steps > max_steps || model.n_features < 1 ||
+        model.n_features > model.width || model.n_outputs < 1)
+        return false;
+    int units = model.n_features, saved[max_depth] = {}, depth = 0;
+    for (int i = 0; i < model.n_steps; ++i) {
+        const Step<T>& step = model.steps[i];
+        if (!fits<Sizes>(step, units, model.width)) return false;
+        if (step.kind == Kind::save) {
+            if (depth == model.depth) return false;
+            saved[depth++] = units;
+        } else if (step.kind == Kind::merge) {
+            if (depth == 0 || saved[--depth] != units) return false;
+        }
+        units = step.n_out;
+    }
+    return units == model.n_outputs;
+}
+
 // Numbers of T that `score` needs as workspace for tiles of `tile` vectors.
 template <class T>
 constexpr std::size_t workspace_size(const Model<T>& model, int tile) {
-    const std::size_t rows = model.n_features + (2 + model.depth) * model.width;
+    const std::size_t width = model.width, rows = model.n_features + (2 + model.depth) * width;
     return rows * tile * n_lanes<Vector<T>>;
 }
 
@@ -1139,8 +1188,8 @@ constexpr int tile_for(const Model<T>& model) {
 }
 
 // Scores n events to `out`, [event][output]; events with a NaN or infinite feature get `fill`.
-// Returns how many those were. `out` must not overlap the columns; `workspace` has `workspace_size`
-// numbers and the alignment of vectors.
+// Returns how many those were. The model `is_valid`; `out` must not overlap the columns; `workspace` has
+// `workspace_size` numbers and the alignment of vectors.
 template <class Sizes, class T>
 std::size_t score(const Model<T>& model, const Column* columns, std::size_t n, T fill, T* out,
                   T* workspace) {
@@ -1172,7 +1221,10 @@ using Number = std::decay_t<decltype(*model.residual)>;
 
 template <class Sizes, const auto& model>
 std::size_t score_fixed(const Column* columns, std::size_t n, Number<model> fill, Number<model>* out) {
-    alignas(vector_bytes) Number<model> workspace[workspace_size(model, tile_for(model))];
+    static_assert(is_valid<Sizes>(model), "the model is beyond a limit, or its steps do not fit");
+    constexpr std::size_t size = workspace_size(model, tile_for(model));
+    static_assert(size * sizeof(Number<model>) <= max_stack_bytes, "too wide for the stack");
+    alignas(vector_bytes) Number<model> workspace[size];
     return score<Sizes>(model, columns, n, fill, out, workspace);
 }
 

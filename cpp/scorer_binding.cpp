@@ -104,7 +104,7 @@ public:
         Step<T> step = {};
         step.kind = Kind::sort;
         step.group_size = group_size;
-        if (group_size > max_unrolled_size) step.network = keep_network(group_size);
+        if (group_size > max_unrolled_size) step.network = find_network(group_size);
         add(step, units_);
     }
 
@@ -119,18 +119,22 @@ public:
     void add_save() {
         Step<T> step = {};
         step.kind = Kind::save;
+        if (saved_.size() == max_depth)
+            fail("blends are nested more than " + std::to_string(max_depth) + " deep.");
         add(step, units_);
-        model_.depth = std::max(model_.depth, ++saved_);
+        saved_.push_back(units_);
+        model_.depth = std::max(model_.depth, static_cast<int>(saved_.size()));
     }
 
     void add_merge(double keep, double add_factor) {
-        if (saved_ == 0) fail("`merge` needs a `save` before it.");
+        if (saved_.empty() || saved_.back() != units_)
+            fail("`merge` needs a `save` before it, of as many units.");
         Step<T> step = {};
         step.kind = Kind::merge;
         step.keep = static_cast<T>(keep);
         step.add = static_cast<T>(add_factor);
         add(step, units_);
-        --saved_;
+        saved_.pop_back();
     }
 
     const Model<T>& model() const { return model_; }
@@ -138,6 +142,8 @@ public:
 
 private:
     void add(Step<T> step, int n_out) {
+        if (steps_.size() == max_steps)
+            fail("a network has at most " + std::to_string(max_steps) + " steps.");
         step.n_in = units_;
         step.n_out = n_out;
         steps_.push_back(step);
@@ -152,21 +158,12 @@ private:
         return numbers_.back().data();
     }
 
-    Network keep_network(int n) {
-        networks_.emplace_back();
-        baseline::build_network(n, [&](int low, int high) {
-            networks_.back().push_back(
-                {static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(high)});
-        });
-        return {networks_.back().data(), networks_.back().data() + networks_.back().size()};
-    }
-
     std::vector<Feature> features_;
     std::deque<std::vector<T>> numbers_;  // a deque leaves its elements where they are
-    std::deque<std::vector<Comparator>> networks_;
     std::vector<Step<T>> steps_;
     Model<T> model_ = {};
-    int units_ = 0, saved_ = 0;
+    int units_ = 0;
+    std::vector<int> saved_;  // how many units, for every `save` without its `merge`
 };
 
 Activation find_activation(const std::string& name) {
@@ -196,6 +193,8 @@ public:
         if (n == 0 || scaling.ndim() != 2 || scaling.shape(0) != n || scaling.shape(1) != 4 ||
             residual.ndim() != 2 || residual.shape(0) != n || residual.shape(1) == 0 || threads < 1)
             fail("every feature needs four numbers of scaling and a row of residuals.");
+        check_width(n);
+        check_matrix(n, residual.shape(1));
         std::vector<Feature> features;
         for (std::size_t i = 0; i < n; ++i) {
             const double* s = scaling.data() + 4 * i;
@@ -213,15 +212,17 @@ public:
                               weight.shape(0) == static_cast<std::size_t>(network.units()) &&
                               weight.shape(1) == bias.shape(0);
             if (!fits) fail("a dense step needs a weight (n_in, n_out) and a bias (n_out,).");
+            check_matrix(weight.shape(0), weight.shape(1));
             network.add_dense(weight, bias);
         });
     }
 
     void sort(int group_size) {
         visit([&](auto& network) {
-            if (group_size < 1 || group_size > 65535 || network.units() % group_size != 0)
+            if (group_size < 1 || group_size > max_group_size || network.units() % group_size != 0)
                 fail("`group_size=" + std::to_string(group_size) + "` must divide " +
-                     std::to_string(network.units()) + " units and be at most 65535.");
+                     std::to_string(network.units()) + " units and be at most " +
+                     std::to_string(max_group_size) + ".");
             if (group_size > 1) network.add_sort(group_size);
         });
     }
@@ -247,6 +248,19 @@ public:
     }
 
 private:
+    static void check_width(std::size_t n) {
+        if (n > static_cast<std::size_t>(max_width))
+            fail(std::to_string(n) + " units are too many; a step has at most " +
+                 std::to_string(max_width) + ".");
+    }
+
+    static void check_matrix(std::size_t n_in, std::size_t n_out) {
+        check_width(n_out);
+        if (n_in * n_out > static_cast<std::size_t>(max_matrix))
+            fail(std::to_string(n_in * n_out) + " weights are too many; a step has at most " +
+                 std::to_string(max_matrix) + ".");
+    }
+
     template <class Visit>
     void visit(Visit visitor) {
         std::visit(visitor, network_);
@@ -267,11 +281,11 @@ private:
         const std::optional<Batch> batch = read_batch(X, model.n_features);
         if (!batch) return -1;
         const Buffer target(out, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_C_CONTIGUOUS);
-        const std::size_t size = batch->n * model.n_outputs;
+        const std::size_t m = model.n_outputs, room = target.view().len / sizeof(T);
         if (!target.is_float() || target.is_single() != std::is_same_v<T, float> ||
-            target.view().len != static_cast<Py_ssize_t>(size * sizeof(T)))
-            fail("`out` must be of the network's precision and hold " + std::to_string(size) +
-                 " numbers.");
+            room / m != batch->n || room % m != 0)
+            fail("`out` must be of the network's precision and hold " + std::to_string(m) +
+                 " numbers for each of " + std::to_string(batch->n) + " events.");
         return spread(model, *batch, static_cast<T>(fill), static_cast<T*>(target.view().buf));
     }
 

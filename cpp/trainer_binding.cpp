@@ -60,8 +60,8 @@ public:
             layers_.push_back(
                 {n_in, n_out, group_size, size, find_network(group_size), offset, bias});
             offset = bias + n_out;
+            if (offset > max_parameters) fail("the network has too many parameters.");
         }
-        if (offset > max_parameters) fail("the network has too many parameters.");
         const Loss kind = find_loss(loss);
         const bool has_labels = kind == Loss::cross_entropy;
         shape_ = {layers_.data(), static_cast<int>(n_layers), offset, kind,

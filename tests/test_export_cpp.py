@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isotone import FrozenNetwork, Scaling, export
+from isotone import FrozenNetwork, MonotonicNetwork, Scaling, export, freeze
 from isotone.export import compiler, source
 from isotone.export.cpp import RUNTIME, Cpp
 from isotone.steps import Dense, Sort
@@ -88,6 +88,37 @@ def test_fast_math_is_refused(headers: Path, tmp_path: Path) -> None:
                 ["-E", option, f"-I{headers}"],
                 "g++",
             )
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (
+            "{isotone::Kind::sort, 64, 64, nullptr, nullptr, 64",
+            "{isotone::Kind::sort, 64, 64, nullptr, nullptr, 2048",
+        ),
+        (
+            "{isotone::Kind::sort, 64, 64, nullptr, nullptr, 64",
+            "{isotone::Kind::sort, 64, 64, nullptr, nullptr, 32",
+        ),
+        ("isotone::Kind::dense, 3, 64, ", "isotone::Kind::dense, 3, 640, "),
+        ("isotone::Kind::dense, 64, 1, ", "isotone::Kind::dense, 640, 1, "),
+        ("isotone::Kind::dense, 64, 1, ", "isotone::Kind::merge, 64, 1, "),
+        ("= {{0, 1}", "= {{0, 64}"),
+    ],
+)
+def test_a_header_that_was_altered_beyond_its_arrays_does_not_compile(
+    old: str, new: str, tmp_path: Path
+) -> None:
+    need("g++")
+    Cpp(name="m").write(freeze(MonotonicNetwork([3, 64, 1], monotonic_cst=[1, 0, 0])), tmp_path)
+    path = tmp_path / "m.hpp"
+    text = path.read_text().replace("{\n    {0, 1}", "{{0, 1}")
+    assert old in text
+    path.write_text(text.replace(old, new))
+    source = '#include "m.hpp"\ndouble f(const double* x) { return m::score(x); }'
+    with pytest.raises(ValueError, match="beyond a limit, or its steps do not fit"):
+        compiler.build(source, tmp_path / "x.o", ["-c", f"-I{tmp_path}"], "g++")
 
 
 def test_no_option_that_is_let_through_hides_a_nan(tmp_path: Path) -> None:

@@ -6,15 +6,13 @@ import re
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from isotone import FrozenNetwork, export
+from isotone import export
 from isotone.export import compiler
 from isotone.export.cuda import RUNTIME, Cuda
 from networks import small
 from programs import MODELS, STRICT, check_program, need, root, write_program
-from test_export_cpp import wide
 from test_parity import paper
 
 
@@ -63,15 +61,3 @@ def test_an_export_is_checked(tmp_path: Path) -> None:
     assert files == ["example.cu", "model.cuh"]
     assert RUNTIME.read_text() == (root() / "cpp/scalar.cuh").read_text()
     assert RUNTIME.read_text() in (tmp_path / "model" / "model.cuh").read_text()
-
-
-def test_sorts_too_large_to_write_out_are_refused(tmp_path: Path) -> None:
-    from dataclasses import replace
-
-    from isotone.steps import Sort
-
-    network: FrozenNetwork = wide(2000)
-    steps = (network.steps[0], Sort(2000), network.steps[2])
-    with pytest.raises(ValueError, match="groups of 2000; written out for CUDA they may have"):
-        export.write(replace(network, steps=steps), "cuda", tmp_path / "x")
-    assert np.all(Cuda().tolerance(network) == 0)

@@ -27,6 +27,7 @@ from isotone import (
     certify,
     freeze,
     freezing,
+    limits,
     margin,
 )
 from isotone.steps import Dense, Sort
@@ -243,10 +244,10 @@ def test_nan_weights_are_refused() -> None:
 
 
 def test_a_convolution_too_large_to_unroll_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(freezing, "MAX_DENSE", 100)
+    monkeypatch.setattr(limits, "MATRIX", replace(limits.MATRIX, largest=100))
     layers = [LipschitzConv1d(1, 2, 3), nn.Flatten(), LipschitzLinear(16, 1)]
-    with pytest.raises(ValueError, match="would unroll into 160 numbers; at most 100 are frozen"):
-        freeze(LipschitzNetwork(layers, input_shape=(1, 10)))
+    with pytest.raises(ValueError, match="160 weights are in one step; at most 100 can be"):
+        LipschitzNetwork(layers, input_shape=(1, 10))
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import struct
 import tracemalloc
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.numpy
 
-from isotone import FrozenNetwork, load, modelfile
+from isotone import FrozenNetwork, limits, load, modelfile
+from isotone.export import json as export_json
 from networks import small
 
 
@@ -100,10 +103,15 @@ def entry(**change: Any) -> bytes:
         (entry(shape=[1, 1, 1]), "of shape"),
         (entry(shape="x"), "of shape"),
         (entry(shape=3), "malformed entry"),
-        (entry(shape=[10**4000] * 400), "of shape"),
+        (entry(shape=[10**4000] * 400), "a whole number has 4001 digits"),
         (entry(shape=[1.5]), "of shape"),
         (b'{"w": {"dtype": "F64", "shape": [Infinity]}}', "Infinity is no number"),
-        (entry(shape=[2**29]), "at most 1073741824 are read"),
+        (entry(shape=[2**29]), "of shape"),
+        (entry(shape=[2**13, 2**13]), "at most 268435456 are read"),
+        (b'{"w": 1, "w": 2}', "has the name 'w' twice"),
+        (b'{"w": 1' + b"0" * 400 + b"}", "a whole number has 401 digits"),
+        (b'{"w": 1e999}', "1e999 is too large for float64"),
+        (b'{"a":' * 500 + b"1" + b"}" * 500, "nested in JSON; at most 64 can be"),
         (entry(dtype="I64"), "malformed entry"),
         (json.dumps({str(i): 0 for i in range(2000)}).encode(), "has 2000 arrays; at most 1024"),
         (b"{}", "no isotone metadata"),
@@ -155,7 +163,12 @@ def test_nan_and_infinity_are_refused(path: Path, value: float) -> None:
         ("clip", 0, "must be between"),
         ("steps", [{"kind": "pickle"}], "kind 'pickle' is unknown"),
         ("steps", [], "no step uses the array"),
-        ("steps", [{"kind": "sort", "group_size": 1}] * 2000, "no model is like that"),
+        ("steps", [{"kind": "sort", "group_size": 1}] * 2000, "2000 steps are in the network"),
+        ("steps", [{"kind": "sort", "group_size": 10**299}], "units are sorted together"),
+        ("steps", [{"kind": "sort", "group_size": 1.5}], "must be a whole number"),
+        ("steps", [{"kind": "sort", "group_size": True}], "must be a whole number"),
+        ("steps", [{"kind": "sort", "group_size": 0}], "must be a whole number"),
+        ("clip", 10**299, "must be between"),
         ("features", "abc", "names must be a list of text"),
         ("features", ["a", ["x"], None], "names must be a list of text"),
         ("lipschitz", [True, 1, 1], "a list of numbers was expected"),
@@ -187,13 +200,49 @@ def test_a_file_without_content_is_refused(path: Path) -> None:
 
 def test_deeply_nested_blends_are_refused(path: Path) -> None:
     def nest(content: Any) -> None:
-        for _ in range(100):
+        for _ in range(limits.DEPTH.largest + 1):
             blend = {"kind": "blend", "keep": 0.5, "add": 0.5, "steps": content["steps"]}
             content["steps"] = [blend]
 
     rewrite(path, nest)
-    with pytest.raises(ValueError, match="no model is like that"):
+    with pytest.raises(ValueError, match="17 blends are nested in each other; at most 16 can be"):
         load(path)
+
+
+def test_content_that_says_something_twice_is_refused(path: Path) -> None:
+    small().save(path)
+    content, arrays = modelfile.read(path)
+    text = json.dumps(content)[:-1] + ', "clip": 1.0}'
+    meta = {"format": 1, "checksum": modelfile.checksum(text, arrays), "content": text}
+    data = safetensors.numpy.save(arrays, metadata={"isotone": json.dumps(meta)})
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="an object has the name 'clip' twice"):
+        load(path)
+
+
+def test_a_table_is_not_called_a_damaged_model(path: Path) -> None:
+    path.write_text("id,score\n1,0.5\n")
+    with pytest.raises(ValueError, match=r"is not a model file: it begins with b'id,score'.*give"):
+        load(path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "directory", "device", "socket"])
+def test_what_is_no_regular_file_is_refused_without_waiting(path: Path, kind: str) -> None:
+    held: list[object] = []
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "directory":
+        path.mkdir()
+    elif kind == "socket":
+        held.append(socket.socket(socket.AF_UNIX))
+        held[0].bind(str(path))  # type: ignore[attr-defined]
+    else:
+        path = Path("/dev/zero")
+    for read in (load, export_json.read):
+        with pytest.raises(ValueError, match=f"is a {kind}; it must be a regular file: copy it"):
+            read(path)
+    for connection in held:
+        connection.close()  # type: ignore[attr-defined]
 
 
 def test_a_file_keeps_its_permissions_and_a_link_stays_a_link(path: Path) -> None:
@@ -228,8 +277,18 @@ def test_a_failing_write_leaves_the_old_file(path: Path, monkeypatch: pytest.Mon
 
 
 def test_a_model_that_could_not_be_read_back_is_not_written(path: Path) -> None:
-    with pytest.raises(ValueError, match="shorten the provenance"):
-        small(provenance={"text": "x" * modelfile.MAX_HEADER_BYTES}).save(path)
+    with pytest.raises(ValueError, match="shorten names and provenance"):
+        small(provenance={"text": "x" * limits.HEADER.largest}).save(path)
+    nested: dict[str, object] = {}
+    for _ in range(100_000):
+        nested = {"a": nested}
+    with pytest.raises(ValueError, match="`provenance` cannot be saved"):
+        small(provenance=nested).save(path)
+    nested = {}
+    for _ in range(limits.NESTING.largest):
+        nested = {"a": nested}
+    with pytest.raises(ValueError, match=r"could not be read back; .* nested in JSON; at most 64"):
+        small(provenance=nested).save(path)
     with pytest.raises(ValueError, match="`provenance` cannot be saved"):
         small(provenance={"object": object()}).save(path)
     assert not path.exists()

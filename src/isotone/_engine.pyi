@@ -9,6 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 MAX_GROUP_SIZE: int
+MAX_WIDTH: int
+MAX_STEPS: int
+MAX_DEPTH: int
+MAX_MATRIX: int
+MAX_STACK_BYTES: int
 MAX_LAYERS: int
 MAX_PARAMETERS: int
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from numbers import Integral
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import nn
 
+from isotone import limits
 from isotone.layers import (
     BoundedLayer,
     Center,
     GroupSort,
+    LipschitzConv,
     LipschitzConv1d,
     LipschitzConv2d,
     LipschitzLinear,
@@ -46,8 +49,9 @@ def _dense(layers: Layers, group_size: int | None) -> list[nn.Module]:
     modules: list[nn.Module] = []
     for n_in, n_out in pairwise(widths):
         modules += [LipschitzLinear(n_in, n_out), GroupSort(group_size=group_size)]
-    for width in widths[1:-1] if group_size else []:
-        check_divides(cast(int, group_size), width)
+    for width in widths[1:-1]:
+        check_divides(group_size or width, width)
+        limits.GROUP.check(group_size or width)
     return modules[:-1]
 
 
@@ -99,10 +103,12 @@ def find_input_shape(
 
 @torch.no_grad()
 def count_outputs(layers: nn.Sequential, shape: tuple[int, ...]) -> int:
-    """Send one row of zeros through the layers to see that they fit."""
+    """Send one row of zeros through the layers to see that they fit, each other and the limits."""
+    _check_sizes(layers, math.prod(shape))
     layers.eval()
     dtype = next((parameter.dtype for parameter in layers.parameters()), torch.float32)
     x = torch.zeros(1, *shape, dtype=dtype)
+    hooks = [module.register_forward_hook(_check_units) for module in layers.modules()]
     for i, layer in enumerate(layers):
         before = tuple(x.shape[1:])
         try:
@@ -111,10 +117,39 @@ def count_outputs(layers: nn.Sequential, shape: tuple[int, ...]) -> int:
             raise ValueError(
                 f"layer {i}, {layer}, cannot take units of shape {before}: {error}"
             ) from error
+    for hook in hooks:
+        hook.remove()
     layers.train()
     if x.ndim != 2:
         raise ValueError(
             f"the layers end in units of shape {tuple(x.shape[1:])}; a network must end in a row "
             "of outputs: add nn.Flatten() and a LipschitzLinear"
         )
+    limits.OUTPUTS.check(x.shape[1])
+    limits.SLOPES.check(x.shape[1] * math.prod(shape))
     return x.shape[1]
+
+
+def _check_sizes(layers: nn.Sequential, n_features: int) -> None:
+    """Refuse what could be trained but not be frozen."""
+    limits.FEATURES.check(n_features)
+    leaves = [m for m in layers.modules() if not isinstance(m, nn.Sequential)]
+    n_blends = sum(isinstance(m, Residual) for m in leaves)
+    limits.STEPS.check(len(leaves) + n_blends)
+    limits.DEPTH.check(_depth(layers))
+    weights = [m.weight for m in leaves if isinstance(m, BoundedLayer)]
+    limits.TENSORS.check(2 * len(weights) + 1)
+    limits.BYTES.check(8 * sum(weight.numel() + len(weight) for weight in weights))
+
+
+def _depth(layers: Iterable[nn.Module]) -> int:
+    """How deep residual blocks are nested."""
+    return max((1 + _depth(m.branch) for m in layers if isinstance(m, Residual)), default=0)
+
+
+def _check_units(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+    """A hook after every module: how many units it has, and weights once it is unrolled."""
+    before, after = (x[0].numel() for x in (inputs[0], output))
+    limits.WIDTH.check(after)
+    if isinstance(module, LipschitzConv):
+        limits.MATRIX.check(before * after)

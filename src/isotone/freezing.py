@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 import isotone
+from isotone import limits
 from isotone.averaging import average
 from isotone.certificate import certify
 from isotone.elementary import Floats
@@ -37,8 +38,6 @@ from isotone.norms import NORMS
 from isotone.rounding import multiply, root, totals
 from isotone.scaling import Scaling
 from isotone.steps import Blend, Dense, Sort, Step
-
-MAX_DENSE = 2**24  # entries of the matrix that a convolution is unrolled into
 
 _KEPT: Any = "as it is"  # the default of `grid`: "auto" for a network, its own for a frozen one
 
@@ -249,12 +248,7 @@ def _unroll_convolution(layer: LipschitzConv, state: _Unrolled) -> None:
     kernel = torch.as_tensor(_normalized(layer))
     probe = layer.convolve(torch.zeros(1, *state.shape, dtype=torch.float64), kernel, None)
     shape = tuple(probe.shape[1:])
-    if n_in * probe.numel() > MAX_DENSE:
-        raise ValueError(
-            f"a convolution from {state.shape} to {shape} would unroll into "
-            f"{n_in * probe.numel()} numbers; at most {MAX_DENSE} are frozen: use a smaller "
-            "input, a stride or fewer channels"
-        )
+    limits.MATRIX.check(n_in * probe.numel())
     basis = torch.eye(n_in, dtype=torch.float64).reshape(n_in, *state.shape)
     matrix = layer.convolve(basis, kernel, None).reshape(n_in, -1).T.contiguous().numpy()
     bias = np.repeat(_array(layer.bias, shape[0]), math.prod(shape[1:]))

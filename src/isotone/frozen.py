@@ -16,21 +16,32 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone import modelfile
+from isotone import limits, modelfile
 from isotone.card import card, describe_directions, quoted
+from isotone.counts import check_count
 from isotone.elementary import Floats, Reals, monotone_exp, snap_grid
 from isotone.engine import Engine, named_columns
 from isotone.frames import has_names
 from isotone.modelfile import Arrays
 from isotone.scaling import Scaling, finite_table, numbers
-from isotone.steps import Blend, Dense, Pointwise, Sort, Step, describe, read_only, width_after
+from isotone.steps import (
+    Blend,
+    Dense,
+    Pointwise,
+    Sort,
+    Step,
+    check_nesting,
+    describe,
+    read_only,
+    width_after,
+    work_of,
+)
 
 Precision = Literal["float64", "float32"]
 Outputs = Literal["values", "logits"]
 Metric = Literal["1", "2", "inf"]
 
 _SMALLEST_CLIP, _LARGEST_CLIP = 2.0**-64, 2.0**64
-_DEEPEST_BLEND = 16
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,7 +93,9 @@ class FrozenNetwork:
         for name, kind in (("residual", float), ("lipschitz", float), ("monotonic_cst", np.int8)):
             object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), kind)))
         self._check_choices()
+        check_nesting(self.steps)
         self._check_shapes()
+        self._check_limits()
         self._check_numbers()
 
     def _check_choices(self) -> None:
@@ -128,6 +141,18 @@ class FrozenNetwork:
             )
         if self.classes is not None and len(self.classes) != max(m, 2):
             raise ValueError(f"{m} logits need {max(m, 2)} class names; got {len(self.classes)}")
+
+    def _check_limits(self) -> None:
+        arrays = self._arrays()
+        for limit, n in (
+            (limits.FEATURES, self.n_features),
+            (limits.OUTPUTS, self.n_outputs),
+            (limits.SLOPES, self.n_features * self.n_outputs),
+            (limits.TENSORS, len(arrays)),
+            (limits.BYTES, sum(array.nbytes for array in arrays.values())),
+            (limits.WORK, work_of(self.steps, self.n_features)),
+        ):
+            limit.check(n)
 
     def _check_numbers(self) -> None:
         if not np.all((self.lipschitz > 0) & np.isfinite(self.lipschitz)):
@@ -280,7 +305,7 @@ class FrozenNetwork:
         }
         try:
             json.dumps(content, allow_nan=False)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(
                 f"`provenance` cannot be saved ({error}); it must hold plain JSON: text, finite "
                 "numbers, lists and dictionaries"
@@ -360,10 +385,8 @@ def _arrays(steps: tuple[Step, ...], prefix: str = "") -> Arrays:
 
 
 def _assemble(described: list[dict[str, Any]], arrays: Arrays, prefix: str) -> tuple[Step, ...]:
-    if len(described) > modelfile.MAX_TENSORS or prefix.count(".") > _DEEPEST_BLEND:
-        raise ValueError(
-            f"{len(described)} steps, {prefix.count('.')} deep: no model is like that"
-        )
+    limits.STEPS.check(len(described))
+    limits.DEPTH.check(prefix.count("."))
     steps: list[Step] = []
     for i, entry in enumerate(described):
         match entry["kind"]:
@@ -371,7 +394,7 @@ def _assemble(described: list[dict[str, Any]], arrays: Arrays, prefix: str) -> t
                 names = f"{prefix}{i}.weight", f"{prefix}{i}.bias"
                 steps.append(Dense(*(arrays.pop(name) for name in names)))
             case "sort":
-                steps.append(Sort(int(entry["group_size"])))
+                steps.append(Sort(check_count("group_size", entry["group_size"])))
             case "pointwise":
                 steps.append(Pointwise(entry["name"], float(entry["slope"])))
             case "blend":

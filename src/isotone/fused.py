@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone import _engine
+from isotone import _engine, limits
 from isotone.counts import check_count
 from isotone.dataset import Dataset, Labels, check_features, check_order, check_weight
 from isotone.elementary import Floats, Reals
@@ -340,11 +340,7 @@ def _group_sizes(widths: list[int], group_size: int | None) -> list[int]:
                 f"`group_size={group_size}` does not divide the width {width}; "
                 f"choose from {divisors}"
             )
-        if (group_size or width) > _engine.MAX_GROUP_SIZE:
-            raise ValueError(
-                f"groups of {group_size or width} are too large to sort; choose a `group_size` of "
-                f"at most {_engine.MAX_GROUP_SIZE}"
-            )
+        limits.GROUP.check(group_size or width)
     return [*(group_size or width for width in widths[1:-1]), 1]
 
 

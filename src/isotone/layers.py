@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from isotone import limits
 from isotone.counts import check_count
 from isotone.norms import NORMS, Norm, Sizes, column_sums, project, row_norms
 from isotone.sorting import group_sort
@@ -141,8 +142,9 @@ class LipschitzLinear(BoundedLayer):
     """
 
     def __init__(self, n_in: int, n_out: int, bias: bool = True) -> None:
-        check_count("n_in", n_in)
-        check_count("n_out", n_out)
+        limits.WIDTH.check(check_count("n_in", n_in))
+        limits.WIDTH.check(check_count("n_out", n_out))
+        limits.MATRIX.check(int(n_in) * int(n_out))
         super().__init__(torch.empty(n_out, n_in), bias)
 
     def sizes(self) -> Sizes:
@@ -190,6 +192,7 @@ class LipschitzConv(BoundedLayer):
         check_count("n_in", n_in)
         check_count("n_out", n_out)
         kernel = _per_axis(kernel_size, self._axes, "kernel_size")
+        limits.MATRIX.check(int(n_in) * int(n_out) * math.prod(kernel))
         super().__init__(torch.empty(n_out, n_in, *kernel), bias)
         self.stride = _per_axis(stride, self._axes, "stride")
         self.padding = _per_axis(padding, self._axes, "padding", least=0)
@@ -258,14 +261,15 @@ class GroupSort(nn.Module):
     def __init__(self, *, group_size: int | None) -> None:
         super().__init__()
         if group_size is not None:
-            check_count("group_size", group_size)
+            limits.GROUP.check(check_count("group_size", group_size))
         self.group_size = group_size
 
     def forward(self, x: Tensor) -> Tensor:
+        size = self.group_size or x.shape[1]
+        limits.GROUP.check(size)
         if x.ndim == 2:
-            return group_sort(x, self.group_size or x.shape[1])
-        channels_last = x.movedim(1, -1)
-        return group_sort(channels_last, self.group_size or x.shape[1]).movedim(-1, 1)
+            return group_sort(x, size)
+        return group_sort(x.movedim(1, -1), size).movedim(-1, 1)
 
     def extra_repr(self) -> str:
         return f"group_size={self.group_size}"

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isotone import _engine
+from isotone import _engine, limits
 from isotone.fused import FusedLoss, FusedTrainer, Precision
 from isotone.layers import BoundedLayer, GroupSort, LipschitzLinear
 from isotone.loop import Recipe, Tensors
@@ -91,8 +91,8 @@ def why_not_stackable(network: LipschitzNetwork) -> str | None:
 def _why_too_large(weights: Sequence[Tensor], group_size: int | None) -> str | None:
     largest = max((group_size or len(weight) for weight in weights[:-1]), default=1)
     n_parameters = sum(weight.numel() + len(weight) for weight in weights)
-    if largest > _engine.MAX_GROUP_SIZE:
-        return f"it sorts at most {_engine.MAX_GROUP_SIZE} units together, not {largest}"
+    if largest > limits.GROUP.largest:
+        return f"it sorts at most {limits.GROUP.largest} units together, not {largest}"
     if len(weights) > _engine.MAX_LAYERS or n_parameters > _engine.MAX_PARAMETERS:
         return f"it is for small networks, not for {len(weights)} layers of {n_parameters} numbers"
     return None

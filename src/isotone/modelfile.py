@@ -1,8 +1,9 @@
 """The `.isotone` file: safetensors arrays and one JSON text, checked before anything is believed.
 
 Nothing in it is code, so loading a stranger's file cannot run any. What is checked, in this
-order: the size of the header, the number and sizes of the arrays, their bytes against the length
-of the file, the format version, and a SHA-256 over everything.
+order: that it is a regular file, the size of the header, the number and sizes of the arrays, their
+bytes against the length of the file, the format version, and a SHA-256 over everything. The sizes
+that are allowed are in `isotone.limits`.
 """
 
 from __future__ import annotations
@@ -11,20 +12,19 @@ import hashlib
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from isotone import limits
 from isotone.atomic import replacing
+from isotone.untrusted import open_regular, parse_json
 
 Arrays = dict[str, NDArray[Any]]
 
 FORMAT_VERSION = 1
-MAX_HEADER_BYTES = 4 * 2**20
-MAX_TENSORS = 1024
-MAX_BYTES = 2**30
 _ITEM_BYTES = {"F64": 8, "F32": 4}
 
 
@@ -46,7 +46,11 @@ def write(path: str | Path, content: dict[str, Any], arrays: Arrays) -> None:
 def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
     """Read what `write` wrote; anything else raises `ValueError` at once."""
     path = Path(path)
-    meta = _parse(_check_header(path), path)
+    file, size = open_regular(path)
+    with file:
+        meta = _parse(_check_header(path, file, size), path)
+        file.seek(0)
+        data = file.read(size)
     if not isinstance(meta, dict) or type(meta.get("format")) is not int:
         raise _error(path, "has no format version", "was it written by `isotone`?")
     if meta["format"] != FORMAT_VERSION:
@@ -56,7 +60,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
             "upgrade isotone, or save the model again with this version",
         )
     try:
-        arrays = dict(safetensors.numpy.load(path.read_bytes()))
+        arrays = dict(safetensors.numpy.load(data))
     except Exception as error:  # the library has its own exception type, not exported
         raise _error(path, f"is damaged ({error})", "copy or save it again") from error
     if meta.get("checksum") != checksum(str(meta.get("content")), arrays):
@@ -89,41 +93,34 @@ def _check_room(path: str | Path, text: str, arrays: Arrays) -> None:
     # 256 bytes a tensor is above what safetensors writes for a name, a shape and two offsets
     header = len(json.dumps(text)) + 256 * len(arrays)
     size = sum(array.nbytes for array in arrays.values())
-    if header > MAX_HEADER_BYTES or len(arrays) > MAX_TENSORS or size > MAX_BYTES:
-        raise _error(
-            path,
-            f"would have {header} bytes of text, {len(arrays)} arrays and {size} bytes of numbers",
-            f"at most {MAX_HEADER_BYTES}, {MAX_TENSORS} and {MAX_BYTES} can be read back: "
-            "shorten the provenance or use a smaller network",
-        )
+    try:
+        limits.HEADER.check(header)
+        limits.TENSORS.check(len(arrays))
+        limits.BYTES.check(size)
+        parse_json(parse_json(text)["content"])
+    except ValueError as error:
+        raise _error(path, "could not be read back", str(error)) from error
 
 
-def _check_header(path: Path) -> str:
+def _check_header(path: Path, file: BinaryIO, size: int) -> str:
     """Check the header against all limits without reading the arrays; give its JSON text."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        start = file.read(8)
-        length = int.from_bytes(start, "little")
-        if len(start) < 8 or length > size - 8:
-            raise _error(path, "is too short for its header", "it was cut off; copy it again")
-        if length > MAX_HEADER_BYTES:
-            raise _error(
-                path,
-                f"has a header of {length} bytes; at most {MAX_HEADER_BYTES} are read",
-                "it is not a model that isotone wrote",
-            )
-        header = _parse(file.read(length), path)
+    length = _header_length(path, file, size)
+    header = _parse(file.read(length), path)
     if not isinstance(header, dict):
         raise _error(path, "has a header that is not an object", "it is not an .isotone file")
     metadata = header.pop("__metadata__", None)
-    if len(header) > MAX_TENSORS:
+    if len(header) > limits.TENSORS.largest:
         raise _error(
-            path, f"has {len(header)} arrays; at most {MAX_TENSORS} are read", "it is not ours"
+            path,
+            f"has {len(header)} arrays; at most {limits.TENSORS.largest} are read",
+            "it is not ours",
         )
     declared = sum(_declared_bytes(path, name, entry) for name, entry in header.items())
-    if declared > MAX_BYTES:
+    if declared > limits.BYTES.largest:
         raise _error(
-            path, f"declares {declared} bytes of numbers", f"at most {MAX_BYTES} are read"
+            path,
+            f"declares {declared} bytes of numbers",
+            f"at most {limits.BYTES.largest} are read",
         )
     if declared != size - 8 - length:
         raise _error(
@@ -137,6 +134,21 @@ def _check_header(path: Path) -> str:
     return text
 
 
+def _header_length(path: Path, file: BinaryIO, size: int) -> int:
+    start = file.read(8)
+    length = int.from_bytes(start, "little")
+    if len(start) == 8 and length > limits.HEADER.largest:
+        raise _error(
+            path,
+            f"is not a model file: it begins with {start!r}, which would be a header of {length} "
+            f"bytes; at most {limits.HEADER.largest} are read",
+            "give the .isotone file that `isotone train` or `save` wrote",
+        )
+    if len(start) < 8 or length > size - 8:
+        raise _error(path, "is too short for its header", "it was cut off; copy it again")
+    return length
+
+
 def _declared_bytes(path: Path, name: str, entry: Any) -> int:
     """Bytes of one array as its header entry says, within the limits."""
     try:
@@ -144,7 +156,7 @@ def _declared_bytes(path: Path, name: str, entry: Any) -> int:
         whole = all(type(n) is int for n in shape)
     except (KeyError, TypeError) as error:
         raise _error(path, f"has a malformed entry for {name!r:.50}", "it is damaged") from error
-    if not whole or len(shape) > 2 or any(not 0 < n <= MAX_BYTES for n in shape):
+    if not whole or len(shape) > 2 or any(not 0 < n <= limits.MATRIX.largest for n in shape):
         what = f"declares an array {name!r:.50} of shape {shape!r:.50}"
         raise _error(path, what, "no model is like that")
     return int(item * math.prod(shape))
@@ -152,15 +164,11 @@ def _declared_bytes(path: Path, name: str, entry: Any) -> int:
 
 def _parse(text: str | bytes, path: Path) -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        return parse_json(text)
+    except ValueError as error:
         raise _error(
             path, f"has unreadable text ({error})", "it is not an .isotone file"
         ) from error
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number")
 
 
 def _error(path: str | Path, what: str, advice: str) -> ValueError:

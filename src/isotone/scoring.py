@@ -23,6 +23,7 @@ from isotone.encoding import Encoding
 from isotone.frozen import FrozenNetwork
 from isotone.locks import sole_use
 from isotone.table import Table, numbers, open_table, split_tree, suffix_of, write_table
+from isotone.untrusted import parse_json, read_json
 from isotone.workers import Workers, run
 
 NOTE = "scored-with.json"  # in a directory of scores: which model and columns they are of
@@ -197,8 +198,7 @@ def _pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
 def _take_note(scoring: Scoring, target: Path, files: list[Path]) -> None:
     """Leave a note in a new directory; refuse one that has tables of another kind."""
     path, present = target / NOTE, [file for file in files if file.exists()]
-    noted = json.loads(path.read_text()) if path.exists() else None
-    if noted == scoring.note():
+    if _read_note(path) == scoring.note():
         return
     if present:
         raise ValueError(
@@ -209,15 +209,24 @@ def _take_note(scoring: Scoring, target: Path, files: list[Path]) -> None:
         temporary.write_text(json.dumps(scoring.note(), indent=2))
 
 
+def _read_note(path: Path) -> Any:
+    """The note, or nothing if there is none that can be read."""
+    try:
+        return read_json(path)
+    except (FileNotFoundError, ValueError):
+        return None
+
+
 def _is_done(_: None, files: tuple[Path, Path]) -> bool:
     """Whether there are scores of these very bytes; a time stamp can be that of a copy."""
     source, target = files
     try:
-        stored = (pyarrow.parquet.read_schema(target).metadata or {}).get(_MARK, b"{}")
-        mark = json.loads(stored)
+        metadata = pyarrow.parquet.read_schema(target).metadata or {}
+        mark = parse_json(metadata.get(_MARK, b"null"))
     except (pa.ArrowException, OSError, ValueError):  # no table, or not ours: score it again
         return False
-    return bool(mark.get("bytes") == source.stat().st_size and mark == _mark(source))
+    is_ours = isinstance(mark, dict) and mark.get("bytes") == source.stat().st_size
+    return bool(is_ours and mark == _mark(source))
 
 
 def _mark(source: Path) -> dict[str, Any]:

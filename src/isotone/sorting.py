@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function, forward_ad
 
-from isotone import _engine
+from isotone import _engine, limits
 
 _Kernel = Callable[[Any, Any, Any], None]
 _ENGINE_DTYPES = (torch.float32, torch.float64)
@@ -63,7 +63,7 @@ def _runs_on_engine(x: Tensor, group_size: int) -> bool:
     return (
         x.is_cpu
         and x.dtype in _ENGINE_DTYPES
-        and group_size <= _engine.MAX_GROUP_SIZE
+        and group_size <= limits.GROUP.largest
         and not _is_traced(x)
     )
 

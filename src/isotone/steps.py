@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone import limits
 from isotone.elementary import EXP_ERROR, Floats, Reals, exp, horner
 from isotone.rounding import MatrixNorms
 
@@ -37,6 +38,8 @@ class Dense:
         shapes = self.weight.shape, self.bias.shape
         if self.weight.ndim != 2 or self.bias.shape != self.weight.shape[:1] or 0 in shapes[0]:
             raise ValueError(f"a dense step needs shapes (n_out, n_in) and (n_out,); got {shapes}")
+        limits.WIDTH.check(max(self.weight.shape))
+        limits.MATRIX.check(self.weight.size)
         if {self.weight.dtype, self.bias.dtype} - {np.dtype("f4"), np.dtype("f8")}:
             raise ValueError(f"a dense step needs float32 or float64; got {self.weight.dtype}")
         if not (np.all(np.isfinite(self.weight)) and np.all(np.isfinite(self.bias))):
@@ -59,6 +62,10 @@ class Dense:
             raise ValueError(f"a dense step takes {self.weight.shape[1]} inputs but gets {n_in}")
         return len(self.weight)
 
+    def work(self, n_in: int) -> int:
+        """Operations for one row, here and in the other steps."""
+        return self.weight.size
+
     def __call__(self, h: Reals) -> Reals:
         result = np.repeat(self.bias[:, None], h.shape[1], axis=1)
         return accumulate(result, self.weight, h)
@@ -70,10 +77,17 @@ class Sort:
 
     group_size: int
 
+    def __post_init__(self) -> None:
+        limits.GROUP.check(self.group_size)
+
     def width(self, n_in: int) -> int:
         if self.group_size < 1 or n_in % self.group_size:
             raise ValueError(f"a sort in groups of {self.group_size} does not divide {n_in} units")
         return n_in
+
+    def work(self, n_in: int) -> int:
+        digits = self.group_size.bit_length()  # a network of n wires has n log²(n) / 4 comparators
+        return n_in * digits * digits // 4
 
     def __call__(self, h: Reals) -> Reals:
         groups = h.reshape(-1, self.group_size, h.shape[1])
@@ -96,6 +110,9 @@ class Pointwise:
             raise ValueError(f"the slope of {self.name!r} is {self.slope}; it must be finite")
 
     def width(self, n_in: int) -> int:
+        return n_in
+
+    def work(self, n_in: int) -> int:
         return n_in
 
     @property
@@ -128,6 +145,9 @@ class Blend:
         if n_out != n_in:
             raise ValueError(f"a blend needs a branch that keeps the width; got {n_in} to {n_out}")
         return n_in
+
+    def work(self, n_in: int) -> int:
+        return n_in + work_of(self.steps, n_in)
 
     def __call__(self, h: Reals) -> Reals:
         branch = h
@@ -212,6 +232,25 @@ def width_after(steps: tuple[Step, ...], n_in: int) -> int:
     for step in steps:
         n_in = step.width(n_in)
     return n_in
+
+
+def work_of(steps: tuple[Step, ...], n_in: int) -> int:
+    """Operations that `steps` take for one row."""
+    total = 0
+    for step in steps:
+        total, n_in = total + step.work(n_in), step.width(n_in)
+    return total
+
+
+def check_nesting(steps: tuple[Step, ...]) -> None:
+    """Refuse too many steps and too deep blends, before anything descends into them."""
+    layer, count, depth = list(steps), 0, 0
+    while layer:
+        blends = [step for step in layer if isinstance(step, Blend)]
+        count, depth = count + len(layer) + len(blends), depth + 1
+        limits.STEPS.check(count)
+        limits.DEPTH.check(depth if blends else 0)
+        layer = [inner for blend in blends for inner in blend.steps]
 
 
 def read_only(array: Array) -> Array:

@@ -24,11 +24,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Protocol
 
+from isotone import limits
 from isotone.elementary import Floats, Reals
 from isotone.export.claim import Arithmetic, Claim, claim
 from isotone.export.parity import compare
 from isotone.extras import lacking
 from isotone.frozen import FrozenNetwork
+from isotone.steps import work_of
 
 # The module isotone.export.<name> and the class in it. Loaded on first use: each has its needs.
 TARGETS = {
@@ -80,6 +82,7 @@ def write(
             f"`write` exports a FrozenNetwork; got {type(frozen).__name__}: call "
             "isotone.freeze(network) first, or isotone.load(path)"
         )
+    limits.EXPORT.check(work_of(frozen.steps, frozen.n_features))
     chosen, path = _target(target, options), Path(path)
     try:
         chosen.write(frozen, path)

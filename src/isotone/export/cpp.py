@@ -20,7 +20,7 @@ from isotone.steps import Blend, Dense, Pointwise, Sort, Step
 RUNTIME = Path(_engine.__file__).with_name("isotone.hpp")  # installed beside the extension
 
 _UNROLLED = 32  # max_unrolled_size of isotone.hpp; larger groups walk a list of comparators
-_STACK = 2**20  # bytes of workspace that a call may take
+_STACK = _engine.MAX_STACK_BYTES  # of workspace that a call may take
 _VECTOR = 64  # bytes of the widest vector
 
 

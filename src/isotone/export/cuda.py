@@ -20,8 +20,6 @@ from isotone.steps import Blend, Dense, Pointwise, Sort, Step
 
 RUNTIME = Path(_engine.__file__).with_name("scalar.cuh")  # installed beside the extension
 
-_LARGEST_SORT = 1024
-
 
 @dataclass(frozen=True)
 class Cuda(Header):
@@ -110,11 +108,6 @@ class _Code:
         self.units, self.n_units = out, n_out
 
     def _add_sort(self, size: int) -> None:
-        if size > _LARGEST_SORT:
-            raise ValueError(
-                f"a step sorts groups of {size}; written out for CUDA they may have at most "
-                f"{_LARGEST_SORT}: train with a smaller `group_size`, or export to cpp"
-            )
         self._own()
         if size not in self._sizes:
             self._sizes.add(size)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from isotone.atomic import replacing
+from isotone.counts import check_count
 from isotone.elementary import Floats, Reals
 from isotone.export.claim import Arithmetic, claim
 from isotone.export.exactness import exact
@@ -21,6 +22,7 @@ from isotone.export.summary import summary
 from isotone.frozen import FrozenNetwork
 from isotone.scaling import Scaling
 from isotone.steps import Blend, Dense, Pointwise, Sort, Step, describe
+from isotone.untrusted import read_json
 
 FORMAT = "isotone-json"
 VERSION = 1
@@ -70,8 +72,8 @@ def to_dict(frozen: FrozenNetwork) -> dict[str, Any]:
 def read(path: str | Path) -> FrozenNetwork:
     """The network in a JSON export; its fingerprint must be the one that the file states."""
     try:
-        frozen = _build(json.loads(Path(path).read_text(encoding="utf-8")))
-    except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
+        frozen = _build(read_json(path))
+    except (KeyError, TypeError, AttributeError, OverflowError, ValueError) as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(
             f"{str(path)!r} is no JSON export of a network: {reason}; export it again"
@@ -113,7 +115,7 @@ def _assemble(entry: dict[str, Any], precision: str) -> Step:
         case "dense":
             return Dense(*(np.array(entry[name], precision) for name in ("weight", "bias")))
         case "sort":
-            return Sort(int(entry["group_size"]))
+            return Sort(check_count("group_size", entry["group_size"]))
         case "pointwise":
             return Pointwise(entry["name"], float(entry["slope"]))
         case "blend":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from isotone.untrusted import read_json
 
 NAME = "history.json"  # what `isotone train` writes beside model.isotone
 _MODEL = "model.isotone"
@@ -16,7 +17,7 @@ _MODEL = "model.isotone"
 def read_history(path: Path) -> dict[str, Any]:
     """The content of a history file; `ValueError` if it is no such file."""
     try:
-        history: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        history: dict[str, Any] = read_json(path)
         check_history(history)
     except ValueError as error:
         raise ValueError(

@@ -1,0 +1,52 @@
+"""Limits: the largest networks and files, one table that every part of the package reads.
+
+The loader, the certifier, the engine, the trainers, the exports and the command line refuse what
+is beyond them before they begin. Within them, a model file that loads is certified in seconds and
+in bounded memory. `cpp/isotone.hpp` has the same numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The largest count of something, and what to do about more.
+
+    Examples
+    --------
+    >>> GROUP.check(1024)
+    >>> GROUP.check(2048)
+    Traceback (most recent call last):
+    ...
+    ValueError: 2048 units are sorted together; at most 1024 can be: choose a smaller `group_size`
+    """
+
+    largest: int
+    what: str
+    advice: str
+
+    def check(self, n: int) -> None:
+        """Raise `ValueError` for more."""
+        if n > self.largest:
+            raise ValueError(f"{n} {self.what}; at most {self.largest} can be: {self.advice}")
+
+
+GROUP = Limit(1024, "units are sorted together", "choose a smaller `group_size`")
+WIDTH = Limit(65536, "units are computed by one step", "use narrower layers")
+MATRIX = Limit(
+    2**24, "weights are in one step", "use narrower layers, or smaller inputs of images"
+)
+STEPS = Limit(1024, "steps are in the network (a blend counts twice)", "use fewer layers")
+DEPTH = Limit(16, "blends are nested in each other", "put residual blocks one after the other")
+FEATURES = Limit(16384, "features are read", "leave some out")
+OUTPUTS = Limit(4096, "outputs are computed", "split them among several networks")
+SLOPES = Limit(2**19, "slopes, outputs times features, are certified", "use fewer of either")
+WORK = Limit(2**27, "operations are needed for a row", "use fewer or narrower layers")
+TENSORS = Limit(1024, "arrays are in the model", "use fewer layers")
+BYTES = Limit(2**28, "bytes of numbers are in the model", "use narrower layers, or float32")
+HEADER = Limit(2**22, "bytes of text are in the model", "shorten names and provenance")
+NESTING = Limit(64, "lists and objects are nested in JSON", "flatten it")
+TEXT = Limit(2**29, "bytes are in a JSON file", "keep the .isotone file instead")
+EXPORT = Limit(2**22, "operations would be written out", "score with `isotone.Engine` instead")

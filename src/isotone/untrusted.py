@@ -1,0 +1,110 @@
+"""Untrusted: files and JSON of strangers, opened and parsed with care.
+
+A path may name a pipe that nobody writes to, and JSON may be nested, long or ambiguous beyond all
+use. All that comes of it here is a `ValueError` (or an `OSError` of the system).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from isotone import limits
+
+_AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # pipes would wait
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def open_regular(path: str | Path) -> tuple[BinaryIO, int]:
+    """A regular file, open for reading, and its size; anything else is refused without waiting."""
+    _refuse_special(path, Path(path).stat().st_mode)
+    file = os.fdopen(os.open(path, os.O_RDONLY | _AT_ONCE), "rb")
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode):  # it is another file by now
+        file.close()
+    _refuse_special(path, found.st_mode)
+    return file, found.st_size
+
+
+def read_json(path: str | Path) -> Any:
+    """The content of a JSON file."""
+    file, size = open_regular(path)
+    with file:
+        limits.TEXT.check(size)
+        return parse_json(file.read(size))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What a JSON text says, if it can mean only one thing.
+
+    A name that an object has twice, a number that float64 cannot hold, NaN, and deep nesting are
+    refused: readers differ in what they make of them.
+    """
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_refuse_constant,
+            parse_float=_float,
+            parse_int=_integer,
+        )
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    _check_nesting(value)
+    return value
+
+
+def _refuse_special(path: str | Path, mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
+        raise ValueError(f"{str(path)!r} is {kind}; it must be a regular file: copy it to one")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"an object has the name {twice!r:.50} twice")
+    return result
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"the number {text:.20} is too large for float64")
+    return value
+
+
+def _integer(text: str) -> int:
+    if len(text) > 300:
+        raise ValueError(f"a whole number has {len(text)} digits")
+    return int(text)
+
+
+def _check_nesting(value: Any) -> None:
+    layer, depth = [value], 0
+    while layer:
+        limits.NESTING.check(depth)
+        layer, depth = [inner for outer in layer for inner in _containers(outer)], depth + 1
+
+
+def _containers(value: Any) -> list[Any]:
+    """The lists and objects that are entries of `value`."""
+    entries = value.values() if isinstance(value, dict) else value
+    inner = entries if isinstance(value, dict | list) else ()
+    return [entry for entry in inner if isinstance(entry, dict | list)]
