@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from isotone import Log, MonotonicNetwork, Scaling, certify, freeze
+from isotone import FrozenNetwork, Log, MonotonicNetwork, Scaling, bounds, certify, freeze
 from isotone.steps import Blend, Dense
 from last_bit import adversarial
 from networks import by_hand, small
@@ -129,6 +130,35 @@ def test_probabilities_of_constrained_classes_are_monotone_as_computed(seed: int
             change = frozen.probability(higher) - frozen.probability(X)
             for k, row in enumerate(directions):
                 assert np.all(row[feature] * change[:, k] >= 0)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_slopes_of_probabilities_are_the_least_over_all_rivals(seed: int) -> None:
+    """Exactly: the largest float that is not above r_k − r_l − L_k − L_l for any l."""
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(2, 6)), 3
+    few = rng.choice([0.1, 0.3, 1e-17, 1e17], (m, n))  # ties, and sums that round
+    frozen = FrozenNetwork(
+        features=("a", "b", "c"),
+        scaling=Scaling.identity(n),
+        steps=(Dense(rng.choice([0.1, 0.7, 1e-16], (m, n)), np.zeros(m)),),
+        residual=np.where(rng.random((m, n)) < 0.5, few, rng.normal(size=(m, n))),
+        lipschitz=np.ones(n),
+        monotonic_cst=rng.integers(-1, 2, (m, n)).astype(np.int8),
+        outputs="logits",
+    )
+    limits = bounds.slopes(frozen.steps, n)
+    for verdict in certify(frozen).verdicts:
+        k, i = verdict.output, frozen.features.index(verdict.feature)
+        sign = verdict.direction
+        exact = min(
+            sign * (Fraction(frozen.residual[k, i]) - Fraction(frozen.residual[other, i]))
+            - Fraction(limits[k, i])
+            - Fraction(limits[other, i])
+            for other in range(m)
+            if other != k
+        )
+        assert Fraction(verdict.slope) <= exact < Fraction(np.nextafter(verdict.slope, np.inf))
 
 
 def test_a_class_that_gains_too_little_fails() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from isotone import (
+    Engine,
     FrozenNetwork,
     GroupSort,
     LipschitzLinear,
@@ -373,3 +374,28 @@ def test_a_sparse_file_of_absurd_width_is_refused_at_once(tmp_path: Path) -> Non
     with pytest.raises(ValueError, match="declares an array"):
         load(path)
     assert time.perf_counter() - start < 5
+
+
+@pytest.mark.parametrize("outputs", ["logits", "values"])
+def test_many_outputs_of_many_features_certify_in_seconds(outputs: Any, tmp_path: Path) -> None:
+    n = 700
+    rng = np.random.default_rng(0)
+    network = FrozenNetwork(
+        features=tuple(f"x{i}" for i in range(n)),
+        scaling=Scaling.identity(n),
+        steps=(Dense(rng.uniform(-1, 1, (n, n)) / n, np.zeros(n)),),
+        residual=np.where(np.eye(n) > 0, 8.0, 0.0),
+        lipschitz=np.ones(n),
+        monotonic_cst=rng.integers(-1, 2, (n, n)).astype(np.int8),
+        outputs=outputs,
+    )
+    network.save(tmp_path / "many.isotone")
+    for options in ([], ["--json"]):
+        arguments = ["certify", str(tmp_path / "many.isotone"), *options]
+        code = f"from isotone.cli import main; main({arguments!r})"
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 1, done.stderr
+    assert len(json.loads(done.stdout)["slopes"]) == n * n
+    assert Engine(network)(np.zeros((2, n))).shape == (2, n)

@@ -34,6 +34,26 @@ def test_total_bounds_the_exact_sum(values: list[float]) -> None:
     assert at_least(rounding.total(values), sum(map(Fraction, values), Fraction(0)))
 
 
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=5))
+def test_a_sum_rounded_down_is_the_largest_float_below_the_exact_one(terms: list[float]) -> None:
+    exact = sum(map(Fraction, terms), Fraction(0))
+    found = rounding.sum_down(terms)
+    assert Fraction(found) <= exact < Fraction(math.nextafter(found, math.inf))
+
+
+def test_a_sum_with_an_infinity_is_bounded_by_nothing() -> None:
+    assert rounding.sum_down([1.0, -math.inf]) == -math.inf
+    assert rounding.sum_down([math.inf, -math.inf]) == -math.inf
+    assert rounding.sum_down([1.7e308, 1.7e308]) == -math.inf
+
+
+@given(st.floats(-1e300, 1e300), st.floats(-1e300, 1e300))
+def test_two_numbers_hold_an_exact_sum(a: float, b: float) -> None:
+    high, low = (float(x[0]) for x in rounding.two_sum(np.array([a]), np.array([b])))
+    assert Fraction(high) + Fraction(low) == Fraction(a) + Fraction(b)
+    assert high == a + b
+
+
 @given(numbers)
 def test_root_bounds_the_exact_root(a: float) -> None:
     assert Fraction(float(rounding.root(np.array([a]))[0])) ** 2 >= Fraction(a)

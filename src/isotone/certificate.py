@@ -10,19 +10,33 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, fields
+from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isotone import bounds
 from isotone.card import card
 from isotone.elementary import Floats
 from isotone.frozen import FrozenNetwork
 from isotone.robustness import Contest, Decisions, Radius, Shifts
-from isotone.rounding import add, digits_down, digits_up, divide, multiply, subtract_down
+from isotone.rounding import (
+    add,
+    digits_down,
+    digits_up,
+    divide,
+    multiply,
+    subtract_down,
+    sum_down,
+    two_sum,
+)
+
+Indices = NDArray[np.intp]
+MOST_SHOWN = 1000  # slopes that a person is shown; all are in the JSON
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Interval:
     """A closed interval that holds every slope of the exact function between rows in the clip.
 
@@ -37,7 +51,7 @@ class Interval:
         return f"[{digits_down(self.low, 3)}, {digits_up(self.high, 3)}]"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Slope:
     """Slope of one output along one feature, in scaled and in raw units."""
 
@@ -47,7 +61,7 @@ class Slope:
     raw: Interval
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether a declared direction holds: for the real-number function, and as computed.
 
@@ -139,24 +153,38 @@ class Certificate:
         also = ", and so are probabilities" if self.outputs == "logits" else ""
         return f"computed {what} are monotone to the last bit{also}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain JSON content; an infinite number becomes None."""
-        data = {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "frozen"}
+    def to_dict(self, *, in_short: bool = False) -> dict[str, Any]:
+        """Plain JSON content; an infinite number becomes None.
+
+        With `in_short`, more than a thousand slopes and their verdicts are left out, so that a
+        model file has room for the rest.
+        """
+        left_out = {"frozen"}
+        if in_short and len(self.slopes) > MOST_SHOWN:
+            left_out |= {"slopes", "verdicts"}
+        names = [f.name for f in fields(self) if f.name not in left_out]
+        data = {name: _plain(getattr(self, name)) for name in names}
         return data | {"lipschitz_holds": self.lipschitz_holds, "guarantee": self.guarantee}
 
     def to_json(self) -> str:
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+        """`to_dict` as text, in lines if there are few enough to be read."""
+        indent = 2 if len(self.slopes) <= MOST_SHOWN else None
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, and the slope along every feature."""
-        frozen, rows = self.frozen, []
+        frozen, names = self.frozen, self.frozen.output_names
         facts = {"guaranteed": self.guarantee, "fingerprint": self.fingerprint}
         if len(self.constants) == 1:
             facts["directions"] = f"of the {frozen.about(0)}"
-        for slope in self.slopes:
-            output = f"{frozen.output_names[slope.output]}: " if frozen.n_outputs > 1 else ""
-            direction = frozen.direction(frozen.features.index(slope.feature))
+        directions = [frozen.direction(i) for i in range(frozen.n_features)]
+        rows = []
+        for k, slope in enumerate(self.slopes[:MOST_SHOWN]):
+            output = f"{names[slope.output]}: " if frozen.n_outputs > 1 else ""
+            direction = directions[k % frozen.n_features]
             rows.append((output + slope.feature, direction, str(slope.scaled), str(slope.raw)))
+        if len(self.slopes) > len(rows):
+            facts["slopes"] = f"the first {len(rows)} of {len(self.slopes)}; all are in `slopes`"
         head = ["feature", "declared", "slope, scaled", "slope per raw unit"]
         return card("Certificate HOLDS" if self.holds else "Certificate FAILS", facts, head, rows)
 
@@ -287,84 +315,113 @@ def _slopes(frozen: FrozenNetwork, slope_bounds: Floats) -> tuple[Slope, ...]:
     low = subtract_down(frozen.residual, slope_bounds)
     high = -subtract_down(-frozen.residual, slope_bounds)
     steep, flat = (s() for s in (frozen.scaling.steepest, frozen.scaling.flattest))
+    bottom, top = _raw_intervals(low, high, flat, steep)
+    columns = (array.ravel().tolist() for array in (low, high, bottom, top))
+    cells = product(range(frozen.n_outputs), frozen.features)
     return tuple(
-        Slope(
-            output=j,
-            feature=name,
-            scaled=Interval(float(low[j, i]), float(high[j, i])),
-            raw=_raw_interval(low[j, i], high[j, i], flat[i], steep[i]),
-        )
-        for j in range(frozen.n_outputs)
-        for i, name in enumerate(frozen.features)
+        Slope(output, feature, Interval(a, b), Interval(c, d))
+        for (output, feature), a, b, c, d in zip(cells, *columns, strict=True)
     )
 
 
-def _raw_interval(low: float, high: float, flat: float, steep: float) -> Interval:
-    """The interval times any slope in [flat, steep] of the scaling, rounded outward."""
-    steep = math.nextafter(steep, math.inf)
-    top = float(multiply(high, steep)) if high > 0 else -_down(-high, flat)
-    bottom = -float(multiply(-low, steep)) if low < 0 else _down(low, flat)
-    return Interval(bottom + 0.0, top + 0.0)  # + 0.0 turns -0.0 into 0.0
+def _raw_intervals(
+    low: Floats, high: Floats, flat: Floats, steep: Floats
+) -> tuple[Floats, Floats]:
+    """Intervals times any slope in [flat, steep] of the scaling, rounded outward."""
+    steep = np.nextafter(steep, np.inf)
+    top = np.where(high > 0, multiply(np.maximum(high, 0.0), steep), -_down(-high, flat))
+    bottom = np.where(low < 0, -multiply(np.maximum(-low, 0.0), steep), _down(low, flat))
+    return bottom + 0.0, top + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
-def _down(a: float, b: float) -> float:
-    """Lower bound of the product of two non-negative numbers."""
-    return max(0.0, math.nextafter(a * b, -math.inf))
+def _down(a: Floats, b: Floats) -> Floats:
+    """Lower bound of a · b where both are not negative, and 0 elsewhere."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return np.maximum(0.0, np.nextafter(np.maximum(a, 0.0) * b, -np.inf))
 
 
 def _verdicts(frozen: FrozenNetwork, slope_bounds: Floats, errors: Floats) -> tuple[Verdict, ...]:
-    least_slope = _slope_of_probability if frozen.of_classes else _slope_of_score
-    verdicts = []
-    for j, i in np.argwhere(frozen.monotonic_cst != 0):
-        slope, error = least_slope(frozen, slope_bounds, errors, j, i)
-        margin = None if frozen.grid is None else float(divide(multiply(2.0, error), frozen.grid))
-        verdicts.append(
-            Verdict(
-                output=int(j),
-                feature=frozen.features[i],
-                direction=int(frozen.monotonic_cst[j, i]),
-                about=frozen.about(int(j)),
-                slope=slope,
-                margin=margin,
-                real=slope >= 0,
-                computed=None if margin is None else slope >= margin and math.isfinite(margin),
-            )
+    """One for every declared direction; in time proportional to their number."""
+    judge = _judge_probabilities if frozen.of_classes else _judge_scores
+    slopes, doubts = judge(frozen, slope_bounds, errors)
+    margins = None if frozen.grid is None else divide(multiply(2.0, doubts), frozen.grid).tolist()
+    about = [frozen.about(j) for j in range(frozen.n_outputs)]
+    directions = frozen.monotonic_cst[frozen.monotonic_cst != 0].tolist()
+    declared = zip(*(index.tolist() for index in np.nonzero(frozen.monotonic_cst)), strict=True)
+    return tuple(
+        Verdict(
+            output=j,
+            feature=frozen.features[i],
+            direction=direction,
+            about=about[j],
+            slope=slope,
+            margin=None if margins is None else margins[j],
+            real=slope >= 0,
+            computed=None
+            if margins is None
+            else slope >= margins[j] and math.isfinite(margins[j]),
         )
-    return tuple(verdicts)
+        for (j, i), direction, slope in zip(declared, directions, slopes, strict=True)
+    )
 
 
-def _slope_of_score(
-    frozen: FrozenNetwork, slope_bounds: Floats, errors: Floats, j: int, i: int
-) -> tuple[float, float]:
-    """Least slope of output j in its direction along feature i, |r| − L, and its error E.
+def _judge_scores(
+    frozen: FrozenNetwork, slope_bounds: Floats, errors: Floats
+) -> tuple[list[float], Floats]:
+    """Least slope of every declared output in its direction, |r| − L, and errors E of outputs.
 
     Inputs in one cell of the grid give the same bits. In different cells they differ by at least
     q, hence the exact scores by (|r| − L) q, which must be at least 2E.
     """
-    direction = frozen.monotonic_cst[j, i]
-    slope = subtract_down(direction * frozen.residual[j, i], slope_bounds[j, i])
-    return float(slope), float(errors[j])
+    slopes = subtract_down(frozen.monotonic_cst * frozen.residual, slope_bounds)
+    return slopes[frozen.monotonic_cst != 0].tolist(), errors
 
 
-def _slope_of_probability(
-    frozen: FrozenNetwork, slope_bounds: Floats, errors: Floats, k: int, i: int
-) -> tuple[float, float]:
-    r"""Least slope of all :math:`z_k - z_l` in the direction of class k, and their largest error.
+def _judge_probabilities(
+    frozen: FrozenNetwork, slope_bounds: Floats, errors: Floats
+) -> tuple[list[float], Floats]:
+    r"""Least slope of all :math:`z_k - z_l` in the directions of classes, and largest errors.
 
     :math:`P_k = 1 / \sum_l \exp(z_l - z_k)` rises if every :math:`z_k - z_l` does: each has slope
-    at least :math:`r_k - r_l - L_k - L_l` and error at most :math:`E_k + E_l`.
+    at least :math:`r_k - r_l - L_k - L_l` and error at most :math:`E_k + E_l`. The least of those
+    slopes is that of the rival with the largest :math:`r_l + L_l`, which are compared exactly.
     """
-    direction = frozen.monotonic_cst[k, i]
-    others = np.arange(frozen.n_outputs) != k
-    gain = subtract_down(direction * frozen.residual[k, i], direction * frozen.residual[others, i])
-    slope = subtract_down(gain, add(slope_bounds[k, i], slope_bounds[others, i]))
-    return float(slope.min()), float(add(errors[k], errors[others]).max())
+    rivals = {sign: _strongest(*two_sum(sign * frozen.residual, slope_bounds)) for sign in (-1, 1)}
+    ks, columns = np.nonzero(frozen.monotonic_cst)
+    signs = frozen.monotonic_cst[ks, columns].astype(np.float64)
+    first, second = (
+        np.where(signs > 0, rivals[1][place][columns], rivals[-1][place][columns])
+        for place in (0, 1)
+    )
+    others = np.where(first == ks, second, first)
+    terms = np.stack(
+        [
+            *(signs * frozen.residual[ks, columns], -signs * frozen.residual[others, columns]),
+            *(-slope_bounds[ks, columns], -slope_bounds[others, columns]),
+        ],
+        axis=1,
+    )
+    slopes = [sum_down(row) for row in terms.tolist()]
+    first, second = _strongest(errors[:, None], np.zeros((len(errors), 1)))
+    rest = np.where(np.arange(len(errors)) == first[0], errors[second[0]], errors[first[0]])
+    return slopes, add(errors, rest)
+
+
+def _strongest(high: Floats, low: Floats) -> tuple[Indices, Indices]:
+    """In every column the rows of the largest and of the second largest high + low."""
+    rows = np.lexsort((low, high), axis=0)
+    return rows[-1], rows[-2]
+
+
+_FIELDS: dict[type, list[str]] = {
+    kind: [f.name for f in fields(kind)] for kind in (Slope, Interval, Verdict, Layer)
+}
 
 
 def _plain(value: Any) -> Any:
     """JSON content: tuples as lists, dataclasses as dictionaries, infinity as None."""
     if isinstance(value, tuple):
         return [_plain(entry) for entry in value]
-    if isinstance(value, Slope | Interval | Verdict | Layer):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+    if type(value) in _FIELDS:
+        return {name: _plain(getattr(value, name)) for name in _FIELDS[type(value)]}
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -139,7 +139,7 @@ def _freeze_again(
         changes["provenance"] = dict(frozen.provenance) | dict(provenance)
     if changes:
         frozen = replace(frozen, **changes)
-        frozen = replace(frozen, certificate=certify(frozen).to_dict())
+        frozen = replace(frozen, certificate=certify(frozen).to_dict(in_short=True))
     precision, clip = precision or frozen.precision, frozen.clip if clip is None else clip
     if grid is _KEPT:
         grid = frozen.grid if precision == frozen.precision else "auto"

@@ -60,7 +60,7 @@ def certified(frozen: FrozenNetwork, grid: Grid) -> FrozenNetwork:
     certificate = certify(frozen)
     if not certificate.holds:
         raise RuntimeError(f"the frozen network fails its certificate: {certificate.to_json()}")
-    return replace(frozen, certificate=certificate.to_dict())
+    return replace(frozen, certificate=certificate.to_dict(in_short=True))
 
 
 def spacing(grid: Grid, precision: Precision) -> float | None:

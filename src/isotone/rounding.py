@@ -45,6 +45,24 @@ def subtract_down(a: ArrayLike, b: ArrayLike) -> Floats:
         return np.where(b == 0, a, np.nextafter(a - b, -np.inf))
 
 
+def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The rounded a + b and what rounding took away: their sum is exact, barring overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        high = a + b
+        kept = high - a
+        return high, (a - (high - kept)) + (b - kept)
+
+
+def sum_down(terms: list[float]) -> float:
+    """The largest float that is not above the exact sum; -inf where a term is infinite."""
+    try:
+        result = math.fsum(terms)
+        above = math.fsum([-result, *terms]) < 0
+    except (OverflowError, ValueError):  # beyond float64, or an infinity
+        return -math.inf
+    return math.nextafter(result, -math.inf) if above else result
+
+
 def total(values: ArrayLike) -> float:
     """Upper bound of the sum of non-negative numbers: correctly rounded, then one step up."""
     numbers = np.asarray(values, float).ravel().tolist()
@@ -99,7 +117,7 @@ class MatrixNorms:
 
     @classmethod
     def of(cls, matrix: Reals) -> MatrixNorms:
-        size = np.abs(matrix.astype(np.float64))
+        size = np.abs(matrix, dtype=np.float64)
         row_sum = totals(size)
         return cls(
             column_sum=totals(size.T),

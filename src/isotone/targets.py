@@ -102,4 +102,4 @@ def recertify(frozen: FrozenNetwork) -> tuple[FrozenNetwork, Certificate]:
     certificate = certify(frozen)
     if not certificate.holds:
         raise RuntimeError(f"the network fails its certificate: {certificate.to_json()}")
-    return replace(frozen, certificate=certificate.to_dict()), certificate
+    return replace(frozen, certificate=certificate.to_dict(in_short=True)), certificate

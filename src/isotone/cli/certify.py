@@ -13,7 +13,7 @@ from rich.text import Text
 
 import isotone
 from isotone.card import DIRECTIONS, quoted
-from isotone.certificate import Certificate, Verdict
+from isotone.certificate import MOST_SHOWN, Certificate, Verdict
 from isotone.cli import terminal
 from isotone.cli.terminal import errors, indented, output, printable, within
 from isotone.rounding import digits_up
@@ -68,8 +68,10 @@ def _print(certificate: Certificate, model: Path) -> None:
             fingerprint=certificate.fingerprint,
         )
     )
-    for k in range(len(certificate.constants)):
+    n_shown = max(1, MOST_SHOWN // certificate.frozen.n_features)
+    for k in range(min(n_shown, len(certificate.constants))):
         _print_features(certificate, k)
+    _print_rest(certificate, n_shown)
     output.print()
     output.print(indented(_layer_table(certificate)))
     output.print()
@@ -119,13 +121,29 @@ def _print_features(certificate: Certificate, k: int) -> None:
     output.print(indented(_feature_table(certificate, k)))
 
 
+def _print_rest(certificate: Certificate, n_shown: int) -> None:
+    """What tables of many outputs or features leave out, and what fails in it."""
+    n = certificate.frozen.n_features
+    left_out = len(certificate.slopes) - n_shown * min(n, MOST_SHOWN)
+    if left_out <= 0:
+        return
+    output.print()
+    output.print(f"{left_out} more slopes are not shown; --json prints all of them", style="dim")
+    failing = [v for v in certificate.verdicts if not v.real or v.computed is False]
+    for verdict in failing[:1]:
+        name = certificate.frozen.output_names[verdict.output]
+        text = f"{len(failing)} directions do not hold, first that of {name} in {verdict.feature}"
+        output.print(printable(text), style="bold red")
+
+
 def _feature_table(certificate: Certificate, k: int) -> Table:
-    """Slopes of output `k` along every feature, and whether its directions hold."""
+    """Slopes of output `k` along features, and whether its directions hold."""
     heads = "feature", "declared", "λ", "slope, scaled", "slope, raw", "real", "computed"
     table = terminal.columns(*heads)
     verdicts = {v.feature: v for v in certificate.verdicts if v.output == k}
-    slopes = [slope for slope in certificate.slopes if slope.output == k]
-    for slope, lipschitz in zip(slopes, certificate.lipschitz, strict=True):
+    n = certificate.frozen.n_features
+    slopes = certificate.slopes[k * n : (k + 1) * n]
+    for slope, lipschitz in list(zip(slopes, certificate.lipschitz, strict=True))[:MOST_SHOWN]:
         declared, real, computed = _judgement(verdicts.get(slope.feature))
         table.add_row(
             printable(slope.feature),

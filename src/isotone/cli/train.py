@@ -304,7 +304,7 @@ def _write(
     certificate: Certificate, history: History, metrics: dict[str, float], to: Destination
 ) -> None:
     to.model.parent.mkdir(parents=True, exist_ok=True)
-    replace(certificate.frozen, certificate=certificate.to_dict()).save(to.model)
+    replace(certificate.frozen, certificate=certificate.to_dict(in_short=True)).save(to.model)
     remove_leftovers(to.model, *to.beside(*_FILES))
     if to.directory is None:
         return

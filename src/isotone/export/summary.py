@@ -17,7 +17,7 @@ _KEPT = (
 
 def summary(frozen: FrozenNetwork, claim: Claim) -> dict[str, Any]:
     """Plain JSON content: what holds of the file, and which model it was made from."""
-    certificate = certify(frozen).to_dict()
+    certificate = certify(frozen).to_dict(in_short=True)
     return {
         "isotone": isotone.__version__,
         "fingerprint": frozen.fingerprint,
