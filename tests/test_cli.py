@@ -248,6 +248,54 @@ def test_certify_a_tampered_file(run: Run, model: Path) -> None:
     assert len(result.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError(), "there is not enough memory"),
+        (RecursionError("too deep"), "too deep"),
+        (OverflowError("too large"), "too large"),
+        (EOFError("half a file"), "the input ended too early (half a file); copy it again"),
+        (RuntimeError("oh"), "RuntimeError: oh; this is a bug of isotone: report it"),
+    ],
+)
+@pytest.mark.parametrize("command", ["certify", "show", "export --to json --out x"])
+def test_only_a_verdict_ends_with_one(
+    run: Run,
+    model: Path,
+    command: str,
+    error: Exception,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("isotone.load", fail, raising=False)
+    name, *options = command.split()
+    result = run(name, model, *options)
+    assert result.code == 2
+    assert message in result.err
+
+
+def test_a_reader_that_goes_away_is_no_verdict(model: Path) -> None:
+    code = f"from isotone.cli import main; main(['certify', {str(model)!r}, '--json'])"
+    program = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert program.stdout is not None
+    program.stdout.close()
+    error = program.communicate()[1]
+    assert (program.returncode, error) == (2, "")
+
+
+def test_a_table_in_place_of_a_model_is_said_to_be_none(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "scores.csv").write_text("id,score\n1,0.5\n2,0.7\n")
+    result = run("certify", tmp_path / "scores.csv")
+    assert (result.code, result.out) == (2, "")
+    assert "is not a model file" in result.err
+    assert "cut off" not in result.err
+
+
 @pytest.mark.parametrize("command", ["certify", "show"])
 def test_unreadable_models(run: Run, tmp_path: Path, command: str) -> None:
     (tmp_path / "text.isotone").write_text("hello, this is not a model")

@@ -6,12 +6,15 @@ A command parses, calls the library and prints; no command here loads torch on i
 from __future__ import annotations
 
 import io
+import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import isotone
 from isotone.cli.certify import certify
@@ -27,7 +30,23 @@ from isotone.cli.transport import transport
 from isotone.cli.trigger import trigger
 from isotone.extras import lacking
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+class _Commands(TyperGroup):
+    """Commands of which none ends with 1 unless a verdict says so."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:  # typer would end with 1
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(2) from error
+        except EOFError as error:
+            raise ValueError(f"the input ended too early ({error}); copy it again") from error
+
+
+app = typer.Typer(
+    cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
 for command in (train, certify, score, show, report, export, trigger, sweep, transport):
     app.command()(command)
 
@@ -50,7 +69,8 @@ def _isotone(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; exit code 2 with one line on stderr if the library refuses.
 
-    A command that a signal ends removes what it has not finished and exits with 128 + its number.
+    Exit code 1 means that a declared constraint does not hold, and nothing else. A command that a
+    signal ends removes what it has not finished and exits with 128 + its number.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -58,11 +78,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         with ending_cleanly():
             app(arguments)
-    except (ValueError, OSError, ImportError) as error:
+    except Exception as error:
+        if not isinstance(error, _EXPECTED):
+            traceback.print_exc()
         errors.print("error: ", style="bold red", end="")
         # a message may quote a file: in one line, without room for a line that looks like ours
         errors.print(printable(" ".join(_message(error).split())), soft_wrap=True)
         raise SystemExit(2) from error
+
+
+_EXPECTED = (ValueError, OSError, ImportError, MemoryError, OverflowError, RecursionError)
 
 
 def _message(error: Exception) -> str:
@@ -74,4 +99,8 @@ def _message(error: Exception) -> str:
         return f"{str(error.filename)!r} is a directory, but a file is needed; {hint}"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{str(error.filename)!r}: {error.strerror}; check the path"
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory ({error}); use a smaller table or a larger machine"
+    if not isinstance(error, _EXPECTED):
+        return f"{type(error).__name__}: {error}; this is a bug of isotone: report it"
     return str(error)
