@@ -98,6 +98,21 @@ std::vector<std::pair<int, int>> comparators(std::size_t n) {
     return pairs;
 }
 
+// ---- floating-point state -----------------------------------------------------------------
+
+// Puts the calling thread into the default state; returns the one it was in.
+std::uint64_t enter_default_state() {
+    const std::uint64_t found = baseline::read_state();
+    baseline::write_state((found & ~baseline::state_bits) | baseline::default_state);
+    return found & baseline::state_bits;
+}
+
+// Only the bits that the processor knows are written: others would be a fault.
+void leave_default_state(std::uint64_t found) {
+    const std::uint64_t now = baseline::read_state();
+    baseline::write_state((now & ~baseline::state_bits) | (found & baseline::state_bits));
+}
+
 // ---- entry points -------------------------------------------------------------------------
 
 void run_sort(const Kernels& kernels, const SortTask<float>& task) { kernels.sort_float(task); }
@@ -172,6 +187,10 @@ NB_MODULE(_engine, m) {
     m.attr("MAX_DEPTH") = max_depth;
     m.attr("MAX_MATRIX") = max_matrix;
     m.attr("MAX_STACK_BYTES") = max_stack_bytes;
+    m.def("enter_default_state", enter_default_state,
+          "Let this thread round to nearest, with denormal numbers; returns the state it was in.");
+    m.def("leave_default_state", leave_default_state, "found"_a,
+          "Put this thread back into a state that `enter_default_state` returned.");
     m.def("group_sort", group_sort, "x"_a, "values"_a, "isa"_a = "",
           "Write the rows of `x`, each in ascending order, to `values`.");
     m.def("group_sort_index", group_sort_index, "x"_a, "values"_a, "index"_a, "isa"_a = "",

@@ -12,15 +12,25 @@
 //
 // An event with a NaN or an infinite feature gets the score `fill`.
 //
+// The process may flush denormal numbers to zero or round otherwise than to nearest, as a library built
+// with -ffast-math makes it do: `score` computes in the default state and leaves the one it found.
+//
 // C++17; GCC 12 or Clang 14, or newer. Compile with -O3 and the best -march that you have.
 #if !defined(ISOTONE_HPP)  // not #pragma once: two exports bring two copies of this file
 #define ISOTONE_HPP
 
-#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || __FINITE_MATH_ONLY__
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
+    __FINITE_MATH_ONLY__
 #error "isotone.hpp needs IEEE arithmetic: compile without -ffast-math and the options it stands for"
 #endif
-#if __FLT_EVAL_METHOD__ == 2
+#if __FLT_EVAL_METHOD__ == 1 || __FLT_EVAL_METHOD__ == 2 || __FLT_EVAL_METHOD__ < 0
 #error "isotone.hpp needs IEEE arithmetic: compile with -msse2 -mfpmath=sse"
+#endif
+static_assert(sizeof(1.0) == 8 && 0.1 != 0.1f,
+              "isotone.hpp needs constants of double precision: compile without "
+              "-fsingle-precision-constant");
+#if defined(__clang__)
+#pragma float_control(precise, on, push)  // Clang has no macros for some options of fast math
 #endif
 
 #if defined(__SSE2__)
@@ -188,6 +198,42 @@ struct StaticNetwork {
 
 template <int n>
 constexpr StaticNetwork<n> static_network;
+
+// ---- floating-point state -----------------------------------------------------------------
+
+// What a thread does with denormal numbers, roundings and exceptions: a register of the processor.
+#if defined(__SSE2__)
+constexpr std::uint64_t state_bits = 0xffc0, default_state = 0x1f80;  // the others are flags
+inline std::uint64_t read_state() { return _mm_getcsr(); }
+inline void write_state(std::uint64_t state) { _mm_setcsr(static_cast<unsigned>(state)); }
+#elif defined(__aarch64__)
+constexpr std::uint64_t state_bits = 0x07ff9f07, default_state = 0;
+inline std::uint64_t read_state() {
+    std::uint64_t state;
+    asm volatile("mrs %0, fpcr" : "=r"(state));
+    return state;
+}
+inline void write_state(std::uint64_t state) { asm volatile("msr fpcr, %0" : : "r"(state)); }
+#else
+constexpr std::uint64_t state_bits = 0, default_state = 0;
+inline std::uint64_t read_state() { return 0; }
+inline void write_state(std::uint64_t) {}
+#endif
+
+// Puts the thread into the default state, and returns the one it was in. What follows is not computed
+// before, and what precedes `leave_default_state` not after. There are no objects whose end restores the
+// state, because these would need the exception handling of the standard library.
+inline std::uint64_t enter_default_state() {
+    const std::uint64_t found = read_state();
+    if ((found & state_bits) != default_state) write_state((found & ~state_bits) | default_state);
+    asm volatile("" : : : "memory");
+    return found;
+}
+
+inline void leave_default_state(std::uint64_t found) {
+    asm volatile("" : : : "memory");
+    if ((found & state_bits) != default_state) write_state(found);
+}
 
 // ---- vectors ------------------------------------------------------------------------------
 
@@ -1187,13 +1233,11 @@ constexpr int tile_for(const Model<T>& model) {
     return fitting > full_tile ? full_tile : fitting < 2 ? 2 : fitting / 2 * 2;
 }
 
-// Scores n events to `out`, [event][output]; events with a NaN or infinite feature get `fill`.
-// Returns how many those were. The model `is_valid`; `out` must not overlap the columns; `workspace` has
-// `workspace_size` numbers and the alignment of vectors.
+// The scores of any number of events, tile by tile. A function of its own, so that nothing of it can be
+// moved out of the reach of the state that its caller sets.
 template <class Sizes, class T>
-std::size_t score(const Model<T>& model, const Column* columns, std::size_t n, T fill, T* out,
-                  T* workspace) {
-    if (n == 1) return score_one<Sizes>(model, columns, fill, out, workspace);
+__attribute__((noinline)) std::size_t score_tiles(const Model<T>& model, const Column* columns,
+                                                  std::size_t n, T fill, T* out, T* workspace) {
     constexpr std::size_t lanes = n_lanes<Vector<T>>;
     const int most = tile_for(model);
     std::size_t n_bad = 0;
@@ -1205,6 +1249,20 @@ std::size_t score(const Model<T>& model, const Column* columns, std::size_t n, T
                                    workspace, tile);
         first = last;
     }
+    return n_bad;
+}
+
+// Scores n events to `out`, [event][output]; events with a NaN or infinite feature get `fill`.
+// Returns how many those were. The model `is_valid`; `out` must not overlap the columns; `workspace` has
+// `workspace_size` numbers and the alignment of vectors.
+template <class Sizes, class T>
+std::size_t score(const Model<T>& model, const Column* columns, std::size_t n, T fill, T* out,
+                  T* workspace) {
+    const std::uint64_t state = enter_default_state();
+    const std::size_t n_bad = n == 1
+                                  ? score_one<Sizes>(model, columns, fill, out, workspace)
+                                  : score_tiles<Sizes>(model, columns, n, fill, out, workspace);
+    leave_default_state(state);
     return n_bad;
 }
 
@@ -1251,5 +1309,9 @@ std::size_t score_columns(const Real* const* columns, std::size_t n, Number<mode
 
 }  // namespace ISOTONE_ISA
 }  // namespace isotone
+
+#if defined(__clang__)
+#pragma float_control(pop)
+#endif
 
 #endif

@@ -4,9 +4,13 @@
 #if !defined(ISOTONE_SCALAR)
 #define ISOTONE_SCALAR
 
-#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || __FINITE_MATH_ONLY__
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__) || \
+    __FINITE_MATH_ONLY__
 #error "isotone needs IEEE arithmetic: compile without -use_fast_math and -ffast-math"
 #endif
+static_assert(sizeof(1.0) == 8 && 0.1 != 0.1f,
+              "isotone needs constants of double precision: compile without "
+              "-fsingle-precision-constant");
 
 #include <cstddef>
 #include <cstring>

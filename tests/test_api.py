@@ -20,8 +20,8 @@ PACKAGE = Path(isotone.__file__).parent
 
 # A module imports only from modules to its left.
 NUMPY_HALF = [
-    *("limits", "untrusted", "atomic", "locks", "card", "counts", "extras", "elementary"),
-    *("rounding", "frames", "scaling", "codes", "modelfile", "steps"),
+    *("limits", "arithmetic", "untrusted", "atomic", "locks", "card", "counts", "extras"),
+    *("elementary", "rounding", "frames", "scaling", "codes", "modelfile", "steps"),
     *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "margin"),
     *("plot", "export"),
     *("rootfile", "cells", "parquetfile", "table", "index", "missing", "encoding", "workers"),

@@ -25,6 +25,7 @@ WAYS: dict[str, tuple[str, list[str], list[str]]] = {
         [],
     ),
     "Clang": ("clang++", ["-O3", "-mavx2", "-mfma", "-ffp-contract=fast"], []),
+    "Clang, unsafe": ("clang++", ["-O3", "-mavx2", "-mfma", "-funsafe-math-optimizations"], []),
     "ARM": (
         "aarch64-linux-gnu-g++",
         ["-O2", "-static", "-ffp-contract=fast"],
@@ -47,7 +48,7 @@ def test_every_compiler_gives_the_bits_of_the_engine(
 ) -> None:
     program, options, runner = WAYS[way]
     need(program, *runner)
-    if not on_x86() and way == "Clang":
+    if not on_x86() and way.startswith("Clang"):
         options = [option for option in options if not option.startswith("-m")]
     built = tmp_path / "program"
     text = write_program(".hpp", columns=True)
@@ -80,14 +81,24 @@ def test_nothing_is_allocated(headers: Path, tmp_path: Path) -> None:
 
 def test_fast_math_is_refused(headers: Path, tmp_path: Path) -> None:
     need("g++")
-    for option in ("-ffast-math", "-Ofast", "-ffinite-math-only"):
+    loose = ["-funsafe-math-optimizations", "-freciprocal-math", "-ffp-contract=fast -mfpmath=387"]
+    for option in ("-ffast-math", "-Ofast", "-ffinite-math-only", *loose[: 3 if on_x86() else 2]):
         with pytest.raises(ValueError, match="needs IEEE arithmetic"):
             compiler.build(
                 '#include "isotone.hpp"',
                 tmp_path / "x",
-                ["-E", option, f"-I{headers}"],
+                ["-E", *option.split(), f"-I{headers}"],
                 "g++",
             )
+
+
+@pytest.mark.parametrize("suffix", [".hpp", ".cuh"])
+def test_constants_of_single_precision_are_refused(suffix: str, tmp_path: Path) -> None:
+    need("g++")
+    export.write(small(), {".hpp": "cpp", ".cuh": "cuda"}[suffix], tmp_path / "m", check=False)
+    options = ["-c", "-fsingle-precision-constant", "-x", "c++", f"-I{tmp_path / 'm'}"]
+    with pytest.raises(ValueError, match="compile without -fsingle-precision-constant"):
+        compiler.build(f'#include "m{suffix}"', tmp_path / "x.o", options, "g++")
 
 
 @pytest.mark.parametrize(

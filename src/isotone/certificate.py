@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import bounds
+from isotone.arithmetic import ieee_arithmetic
 from isotone.card import card
 from isotone.elementary import Floats
 from isotone.frozen import FrozenNetwork
@@ -188,6 +189,7 @@ class Certificate:
         head = ["feature", "declared", "slope, scaled", "slope per raw unit"]
         return card("Certificate HOLDS" if self.holds else "Certificate FAILS", facts, head, rows)
 
+    @ieee_arithmetic()
     def certified_radius(self, X: Any, threshold: float = 0.0) -> Radius:
         """How far every row may move before its decision can change.
 
@@ -205,6 +207,7 @@ class Certificate:
         decisions, table = self.decisions(threshold), self.frozen.table(X)
         return decisions.radius(table, self.frozen.score(table).astype(np.float64))
 
+    @ieee_arithmetic()
     def flip_bound(self, X: Any, shifts: Shifts, threshold: float = 0.0) -> float:
         """Largest fraction of these rows whose decision can change under shifts of the features.
 
@@ -255,6 +258,7 @@ class Certificate:
             error=self.rounding_errors[0],
         )
 
+    @ieee_arithmetic()
     def rivals(self, k: int) -> dict[int, Decisions]:
         """For every other class l the decisions z_k − z_l ≥ 0."""
         frozen = self.frozen
@@ -279,6 +283,7 @@ class Certificate:
         }
 
 
+@ieee_arithmetic()
 def certify(frozen: FrozenNetwork) -> Certificate:
     """Examine the stored numbers of a network and say what they guarantee."""
     if not isinstance(frozen, FrozenNetwork):

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.arithmetic import ieee_arithmetic
 from isotone.elementary import Floats, Reals
 from isotone.frames import column_names, has_names, is_category
 from isotone.scaling import Scaling, as_numbers, without_na
@@ -149,6 +150,7 @@ class Engine:
             f"{self._shape(n_rows)}, in C order: allocate it with numpy.empty"
         )
 
+    @ieee_arithmetic()
     def _score_any(self, X: Any, out: Reals | None) -> Reals:
         """Score arrays of any kind, frames, Arrow tables and lists, and explain what is wrong."""
         features = self.network.features

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 import isotone
 from isotone import limits
+from isotone.arithmetic import ieee_arithmetic
 from isotone.averaging import average
 from isotone.certificate import certify
 from isotone.elementary import Floats
@@ -42,6 +43,7 @@ from isotone.steps import Blend, Dense, Sort, Step
 _KEPT: Any = "as it is"  # the default of `grid`: "auto" for a network, its own for a frozen one
 
 
+@ieee_arithmetic()
 def freeze(
     network: LipschitzNetwork | FrozenNetwork | Sequence[LipschitzNetwork],
     *,

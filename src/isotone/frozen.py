@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import limits, modelfile
+from isotone.arithmetic import ieee_arithmetic
 from isotone.card import card, describe_directions, quoted
 from isotone.counts import check_count
 from isotone.elementary import Floats, Reals, monotone_exp, snap_grid
@@ -217,6 +218,7 @@ class FrozenNetwork:
         return sum(array.size for array in _arrays(self.steps).values())
 
     @property
+    @ieee_arithmetic()
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides the score and what is claimed of it."""
         return modelfile.checksum(json.dumps(self._definition(), sort_keys=True), self._arrays())
@@ -248,6 +250,7 @@ class FrozenNetwork:
     def __reduce__(self) -> tuple[type[FrozenNetwork], tuple[Any, ...]]:
         return FrozenNetwork, tuple(getattr(self, f.name) for f in fields(self))
 
+    @ieee_arithmetic()
     def snap(self, X: ArrayLike) -> Reals:
         """What enters the first step: scaled, clamped, on the grid, (n_rows, n_features)."""
         with np.errstate(over="ignore"):
@@ -277,6 +280,7 @@ class FrozenNetwork:
         """Probability of the second class for one logit (n_rows,), of every class for several."""
         return self.to_probability(self.score(X))
 
+    @ieee_arithmetic()
     def to_probability(self, score: Reals) -> Floats:
         """Logistic or softmax function of computed logits, from monotone operations only.
 
@@ -297,6 +301,7 @@ class FrozenNetwork:
             probabilities[:, k] = 1.0 / total
         return probabilities
 
+    @ieee_arithmetic()
     def save(self, path: str | Path) -> None:
         """Write one `.isotone` file, whole or not at all."""
         content = self._definition() | {
@@ -312,6 +317,7 @@ class FrozenNetwork:
             ) from error
         modelfile.write(path, content, self._arrays())
 
+    @ieee_arithmetic()
     def table(self, X: Any) -> Floats:
         """`X` as a checked array (n_rows, n_features)."""
         if has_names(X):
@@ -338,6 +344,7 @@ class FrozenNetwork:
         return _arrays(self.steps) | {"residual": self.residual}
 
 
+@ieee_arithmetic()
 def load(path: str | Path) -> FrozenNetwork:
     """Read a `.isotone` file. It is checked, but its claims are not: see `isotone.certify`."""
     content, arrays = modelfile.read(path)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from isotone.arithmetic import ieee_arithmetic
 from isotone.elementary import Reals
 from isotone.frozen import FrozenNetwork
 from isotone.steps import accumulate
@@ -18,6 +19,7 @@ from isotone.steps import accumulate
 _BLOCK = 1024  # rows at a time
 
 
+@ieee_arithmetic()
 def score(frozen: FrozenNetwork, X: Any) -> Reals:
     """Score raw rows, as `FrozenNetwork.score` does."""
     table = frozen.table(X)

@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 import isotone
+from isotone.arithmetic import ieee_arithmetic
 from isotone.cli.certify import certify
 from isotone.cli.export import export
 from isotone.cli.report import report
@@ -76,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # λ and ∞ on a terminal that has only ASCII
     try:
-        with ending_cleanly():
+        with ending_cleanly(), ieee_arithmetic():
             app(arguments)
     except Exception as error:
         if not isinstance(error, _EXPECTED):

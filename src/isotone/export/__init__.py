@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from isotone import limits
+from isotone.arithmetic import ieee_arithmetic
 from isotone.elementary import Floats, Reals
 from isotone.export.claim import Arithmetic, Claim, claim
 from isotone.export.parity import compare
@@ -62,6 +63,7 @@ class Target(Protocol):
         """How it computes, and what must be true of the program that runs the file."""
 
 
+@ieee_arithmetic()
 def write(
     frozen: FrozenNetwork, target: str, path: str | Path, *, check: bool = True, **options: Any
 ) -> Claim:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from isotone.arithmetic import ieee_arithmetic
 from isotone.atomic import replacing
 from isotone.counts import check_count
 from isotone.elementary import Floats, Reals
@@ -69,6 +70,7 @@ def to_dict(frozen: FrozenNetwork) -> dict[str, Any]:
     }
 
 
+@ieee_arithmetic()
 def read(path: str | Path) -> FrozenNetwork:
     """The network in a JSON export; its fingerprint must be the one that the file states."""
     try:

@@ -1,0 +1,32 @@
+"""Arithmetic: the floating-point state of a thread, which bits and certificates stand on.
+
+A library built with ``-ffast-math`` may switch denormal numbers off for whoever loads it, and any
+code may leave another rounding mode behind. The engine looks at the state in every call. What is
+computed in Python, such as a certificate, runs inside `ieee_arithmetic`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from isotone._engine import enter_default_state, leave_default_state
+
+
+@contextmanager
+def ieee_arithmetic() -> Iterator[None]:
+    """Round to nearest, with denormal numbers and without traps; then leave all as it was found.
+
+    For the calling thread; also a decorator of functions.
+
+    Examples
+    --------
+    >>> with ieee_arithmetic():
+    ...     2.0**-1074 > 0.0
+    True
+    """
+    found = enter_default_state()
+    try:
+        yield
+    finally:
+        leave_default_state(found)
