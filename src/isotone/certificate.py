@@ -28,6 +28,7 @@ from isotone.rounding import (
     digits_up,
     divide,
     multiply,
+    multiply_down,
     subtract_down,
     sum_down,
     two_sum,
@@ -334,15 +335,9 @@ def _raw_intervals(
 ) -> tuple[Floats, Floats]:
     """Intervals times any slope in [flat, steep] of the scaling, rounded outward."""
     steep = np.nextafter(steep, np.inf)
-    top = np.where(high > 0, multiply(np.maximum(high, 0.0), steep), -_down(-high, flat))
-    bottom = np.where(low < 0, -multiply(np.maximum(-low, 0.0), steep), _down(low, flat))
+    top = np.where(high > 0, multiply(np.maximum(high, 0.0), steep), -multiply_down(-high, flat))
+    bottom = np.where(low < 0, -multiply(np.maximum(-low, 0.0), steep), multiply_down(low, flat))
     return bottom + 0.0, top + 0.0  # + 0.0 turns -0.0 into 0.0
-
-
-def _down(a: Floats, b: Floats) -> Floats:
-    """Lower bound of a · b where both are not negative, and 0 elsewhere."""
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        return np.maximum(0.0, np.nextafter(np.maximum(a, 0.0) * b, -np.inf))
 
 
 def _verdicts(frozen: FrozenNetwork, slope_bounds: Floats, errors: Floats) -> tuple[Verdict, ...]:

@@ -19,18 +19,16 @@ from numpy.typing import ArrayLike, NDArray
 from isotone import limits, modelfile
 from isotone.arithmetic import ieee_arithmetic
 from isotone.card import card, describe_directions, quoted
-from isotone.counts import check_count
 from isotone.elementary import Floats, Reals, monotone_exp, snap_grid
 from isotone.engine import Engine, named_columns
 from isotone.frames import has_names
 from isotone.modelfile import Arrays
 from isotone.scaling import Scaling, finite_table, numbers
 from isotone.steps import (
-    Blend,
     Dense,
-    Pointwise,
-    Sort,
     Step,
+    arrays_of,
+    assemble,
     check_nesting,
     describe,
     read_only,
@@ -160,7 +158,7 @@ class FrozenNetwork:
             raise ValueError(f"`lipschitz` must be positive and finite; got {self.lipschitz}")
         if not np.all(np.isfinite(self.residual)):
             raise ValueError("`residual` holds NaN or infinity; it must be finite")
-        for name, array in _arrays(self.steps).items():
+        for name, array in arrays_of(self.steps).items():
             if array.dtype != self.precision:
                 raise ValueError(
                     f"the array {name!r} is {array.dtype} but the network's precision is "
@@ -215,7 +213,7 @@ class FrozenNetwork:
 
     @property
     def n_parameters(self) -> int:
-        return sum(array.size for array in _arrays(self.steps).values())
+        return sum(array.size for array in arrays_of(self.steps).values())
 
     @property
     @ieee_arithmetic()
@@ -341,7 +339,7 @@ class FrozenNetwork:
         }
 
     def _arrays(self) -> Arrays:
-        return _arrays(self.steps) | {"residual": self.residual}
+        return arrays_of(self.steps) | {"residual": self.residual}
 
 
 @ieee_arithmetic()
@@ -362,7 +360,7 @@ def _build(content: dict[str, Any], arrays: Arrays) -> FrozenNetwork:
     content |= {
         "features": _names(content["features"]),
         "scaling": Scaling.from_dict(content["scaling"]),
-        "steps": _assemble(content["steps"], arrays, ""),
+        "steps": assemble(content["steps"], arrays),
         "residual": arrays.pop("residual"),
         "lipschitz": numbers(content["lipschitz"]),
         "monotonic_cst": np.array([numbers(row) for row in content["monotonic_cst"]]),
@@ -379,37 +377,6 @@ def _names(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError(f"names must be a list of text; got {values!r:.100}")
     return tuple(values)
-
-
-def _arrays(steps: tuple[Step, ...], prefix: str = "") -> Arrays:
-    arrays: Arrays = {}
-    for i, step in enumerate(steps):
-        if isinstance(step, Dense):
-            arrays |= {f"{prefix}{i}.weight": step.weight, f"{prefix}{i}.bias": step.bias}
-        elif isinstance(step, Blend):
-            arrays |= _arrays(step.steps, f"{prefix}{i}.")
-    return arrays
-
-
-def _assemble(described: list[dict[str, Any]], arrays: Arrays, prefix: str) -> tuple[Step, ...]:
-    limits.STEPS.check(len(described))
-    limits.DEPTH.check(prefix.count("."))
-    steps: list[Step] = []
-    for i, entry in enumerate(described):
-        match entry["kind"]:
-            case "dense":
-                names = f"{prefix}{i}.weight", f"{prefix}{i}.bias"
-                steps.append(Dense(*(arrays.pop(name) for name in names)))
-            case "sort":
-                steps.append(Sort(check_count("group_size", entry["group_size"])))
-            case "pointwise":
-                steps.append(Pointwise(entry["name"], float(entry["slope"])))
-            case "blend":
-                inner = _assemble(entry["steps"], arrays, f"{prefix}{i}.")
-                steps.append(Blend(float(entry["keep"]), float(entry["add"]), inner))
-            case other:
-                raise ValueError(f"a step of kind {other!r} is unknown")
-    return tuple(steps)
 
 
 def _fits(grid: float, clip: float) -> bool:

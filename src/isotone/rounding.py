@@ -45,6 +45,12 @@ def subtract_down(a: ArrayLike, b: ArrayLike) -> Floats:
         return np.where(b == 0, a, np.nextafter(a - b, -np.inf))
 
 
+def multiply_down(a: Floats, b: Floats) -> Floats:
+    """Lower bound of a · b where both are not negative, and 0 elsewhere."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return np.maximum(0.0, np.nextafter(np.maximum(a, 0.0) * b, -np.inf))
+
+
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """The rounded a + b and what rounding took away: their sum is exact, barring overflow."""
     with np.errstate(over="ignore", invalid="ignore"):

@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import limits
+from isotone.counts import check_count
 from isotone.elementary import EXP_ERROR, Floats, Reals, exp, horner
+from isotone.modelfile import Arrays
 from isotone.rounding import MatrixNorms
 
 
@@ -225,6 +227,41 @@ def describe(step: Step, numbers: bool) -> dict[str, Any]:
         case Blend(keep, add, steps):
             inner = [describe(step, numbers) for step in steps]
             return {"kind": "blend", "keep": keep, "add": add, "steps": inner}
+
+
+def arrays_of(steps: tuple[Step, ...], prefix: str = "") -> Arrays:
+    """The numbers of `steps` by the names that model files give them."""
+    arrays: Arrays = {}
+    for i, step in enumerate(steps):
+        if isinstance(step, Dense):
+            arrays |= {f"{prefix}{i}.weight": step.weight, f"{prefix}{i}.bias": step.bias}
+        elif isinstance(step, Blend):
+            arrays |= arrays_of(step.steps, f"{prefix}{i}.")
+    return arrays
+
+
+def assemble(
+    described: list[dict[str, Any]], arrays: Arrays, prefix: str = ""
+) -> tuple[Step, ...]:
+    """The steps that `describe` wrote without numbers; those are taken out of `arrays`."""
+    limits.STEPS.check(len(described))
+    limits.DEPTH.check(prefix.count("."))
+    steps: list[Step] = []
+    for i, entry in enumerate(described):
+        match entry["kind"]:
+            case "dense":
+                names = f"{prefix}{i}.weight", f"{prefix}{i}.bias"
+                steps.append(Dense(*(arrays.pop(name) for name in names)))
+            case "sort":
+                steps.append(Sort(check_count("group_size", entry["group_size"])))
+            case "pointwise":
+                steps.append(Pointwise(entry["name"], float(entry["slope"])))
+            case "blend":
+                inner = assemble(entry["steps"], arrays, f"{prefix}{i}.")
+                steps.append(Blend(float(entry["keep"]), float(entry["add"]), inner))
+            case other:
+                raise ValueError(f"a step of kind {other!r} is unknown")
+    return tuple(steps)
 
 
 def width_after(steps: tuple[Step, ...], n_in: int) -> int:
