@@ -22,8 +22,8 @@ PACKAGE = Path(isotone.__file__).parent
 NUMPY_HALF = [
     *("limits", "arithmetic", "untrusted", "atomic", "locks", "card", "counts", "extras"),
     *("elementary", "rounding", "frames", "scaling", "codes", "modelfile", "steps"),
-    *("engine", "frozen", "reference", "bounds", "robustness", "certificate", "margin"),
-    *("plot", "export"),
+    *("engine", "frozen", "reference", "bounds", "robustness", "verdicts", "certificate"),
+    *("margin", "plot", "export"),
     *("rootfile", "cells", "parquetfile", "table", "index", "missing", "encoding", "workers"),
     "scoring",
     *("working_point", "efficiency", "candidates", "dataset", "fused", "clouds", "duality"),

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from isotone.card import file_name, visible
-from isotone.certificate import Certificate, Interval, Slope, Verdict
+from isotone.certificate import Certificate, Interval, Slope
 from isotone.encoding import Encoding
 from isotone.frozen import FrozenNetwork
 from isotone.report.outcomes import Outcomes
 from isotone.rounding import digits_down, digits_up
+from isotone.verdicts import Verdict
 
 _WORDS = {1: "only rises", -1: "only falls", 0: "free"}
 _ARROWS = {1: "↗", -1: "↘", 0: "↕"}
