@@ -251,7 +251,7 @@ def test_a_signal_ends_the_processes_of_a_command_and_removes_their_files(tmp_pa
 
 
 def eventually(check: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not check() and time.monotonic() < deadline:
         time.sleep(0.005)
     return check()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import os
 import signal
 import subprocess
@@ -9,15 +11,21 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
-from distributed import Client
+from distributed import Client, Future
 
 from clusters import QUIET, cluster
 from isotone.workers import Processes, run
 
 TWO = Processes(2)
+
+
+def results(n: int, function: Callable[..., Any], shared: object, tasks: range) -> list[Any]:
+    with run(Processes(n), function, shared, tasks) as found:
+        return list(found)
 
 
 def square(shared: int, task: int) -> int:
@@ -63,7 +71,7 @@ def doors(pid: int) -> Iterator[object]:
 
 
 def eventually(check: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not check() and time.monotonic() < deadline:
         time.sleep(0.02)
     return check()
@@ -71,18 +79,25 @@ def eventually(check: Callable[[], bool]) -> bool:
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_every_task_is_done_once(n: int) -> None:
-    found = list(run(Processes(n), square, 5, range(7)))
+    found = results(n, square, 5, range(7))
     assert sorted(found) == [(task, 5 + task**2) for task in range(7)]
-    assert list(run(Processes(n), square, 5, [])) == []
+    assert results(n, square, 5, range(0)) == []
 
 
 def test_processes_cannot_be_reached_and_end_when_left_early() -> None:
-    for _, pid in run(TWO, nap, 0.05, range(100)):
-        assert pid != os.getpid()
-        assert not list(doors(os.getpid()))
-        break
-    ours = family(os.getpid())
-    assert eventually(lambda: all("spawn_main" not in " ".join(p.cmdline()) for p in ours[1:]))
+    workers: list[psutil.Process] = []
+
+    def leave() -> None:
+        with run(TWO, nap, 0.05, range(100)) as found:
+            workers.append(psutil.Process(next(found)[1]))
+            assert not list(doors(os.getpid()))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError) as error:  # whose traceback keeps everything alive
+        leave()
+    assert workers[0].pid != os.getpid()
+    assert not workers[0].is_running()
+    assert error.traceback
 
 
 def test_a_command_cannot_be_reached(tmp_path: Path) -> None:
@@ -105,18 +120,20 @@ def test_a_command_cannot_be_reached(tmp_path: Path) -> None:
 
 
 def test_work_of_a_process_that_dies_is_done_by_another(tmp_path: Path) -> None:
-    found = list(run(TWO, die_once, tmp_path, range(5)))
+    found = results(2, die_once, tmp_path, range(5))
     assert sorted(found) == [(task, task) for task in range(5)]
 
 
 def test_processes_that_die_again_and_again_are_given_up() -> None:
-    with pytest.raises(ChildProcessError, match=r"ended 3 times in a row.* use fewer `--workers`"):
-        list(run(TWO, die, None, range(2)))
+    with pytest.raises(
+        ChildProcessError, match=r"workers ended 3 times in a row.* use fewer `--workers`"
+    ):
+        results(2, die, None, range(2))
 
 
 def test_an_error_is_passed_on() -> None:
     with pytest.raises(ZeroDivisionError):
-        list(run(TWO, refuse, None, range(2)))
+        results(2, refuse, None, range(2))
     with pytest.raises(ValueError, match="`--workers 0` must be at least 1"):
         Processes(0)
 
@@ -124,7 +141,8 @@ def test_an_error_is_passed_on() -> None:
 def test_processes_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
     code = (
         "from isotone.workers import Processes, run; from test_workers import nap\n"
-        "for _, pid in run(Processes(2), nap, 0.1, range(10**4)): print(pid, flush=True)"
+        "with run(Processes(2), nap, 0.1, range(10**4)) as found:\n"
+        "    for _, pid in found: print(pid, flush=True)"
     )
     environment = QUIET | {"PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
@@ -152,3 +170,20 @@ def test_a_cluster_of_tests_refuses_strangers(tmp_path: Path) -> None:
         assert found.stdout.split() == ["refused", "refused"]
         with Client(address, timeout=60) as client:  # those who have the credentials may
             assert client.submit(abs, -3).result() == 3
+
+
+def test_tasks_that_a_scheduler_loses_are_given_to_it_again(tmp_path: Path) -> None:
+    powers, done = range(2_000_000, 2_000_006), []  # some work, which its worker can import
+    with (
+        cluster(tmp_path, 1) as (address, _),
+        Client(address, timeout=60) as client,
+        run(client, operator.pow, 3, powers) as found,
+    ):
+        for task, result in found:
+            if not done:
+                lost = [Future(key, client) for key in client.futures if "pow" in key]
+                assert len(lost) == len(powers)
+                client.cancel(lost)
+            assert result.bit_length() == math.ceil(task * math.log2(3))
+            done.append(task)
+    assert sorted(done) == list(powers)

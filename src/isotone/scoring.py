@@ -161,14 +161,15 @@ def _score_files(
 ) -> int:
     _take_note(scoring, target, [written for _, written in files])
     present = [pair for pair in files if pair[1].exists()]
-    done_before = {pair for pair, is_done in run(workers, _is_done, None, present) if is_done}
+    with run(workers, _is_done, None, present) as checked:
+        done_before = {pair for pair, is_done in checked if is_done}
     missing = [pair for pair in files if pair not in done_before]
     on_done(len(files) - len(missing), len(files))
-    finished = run(workers, _score_file, scoring, missing)
-    for done, (_, complaint) in enumerate(finished, len(files) - len(missing) + 1):
-        if complaint:
-            raise ValueError(complaint)
-        on_done(done, len(files))
+    with run(workers, _score_file, scoring, missing) as finished:
+        for done, (_, complaint) in enumerate(finished, len(files) - len(missing) + 1):
+            if complaint:
+                raise ValueError(complaint)
+            on_done(done, len(files))
     return len(missing)
 
 

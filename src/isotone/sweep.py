@@ -164,12 +164,13 @@ def _run(
     missing = [shard for shard, file in files.items() if not file.exists()]
     done = len(files) - len(missing)
     on_done(done, len(files))
-    for shard, table in run(workers, run_shard, problem, missing):
-        if isinstance(table, str):
-            raise ValueError(f"the runs with {shard.describe()} fail: {table}")
-        _write(files[shard], table)
-        done += 1
-        on_done(done, len(files))
+    with run(workers, run_shard, problem, missing) as finished:
+        for shard, table in finished:
+            if isinstance(table, str):
+                raise ValueError(f"the runs with {shard.describe()} fail: {table}")
+            _write(files[shard], table)
+            done += 1
+            on_done(done, len(files))
     results = pa.concat_tables([pyarrow.parquet.read_table(file) for file in files.values()])
     _write(directory / "results.parquet", results)
     return results

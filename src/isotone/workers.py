@@ -11,9 +11,10 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 if TYPE_CHECKING:
     from distributed import Client
 
-_DEATHS = 3  # of processes, with nothing done in between, until we give up
+_ATTEMPTS = 3  # with nothing done, until we give up
 
 Task = TypeVar("Task", bound=Hashable)
 Shared = TypeVar("Shared")
@@ -42,15 +43,16 @@ class Processes:
 Workers: TypeAlias = "Processes | Client"
 
 
+@contextmanager
 def run(
     workers: Workers,
     function: Callable[[Shared, Task], Result],
     shared: Shared,
     tasks: Iterable[Task],
-) -> Iterator[tuple[Task, Result]]:
+) -> Iterator[Iterator[tuple[Task, Result]]]:
     """Every task, which must differ, with its result, in the order in which they end.
 
-    The work of a process that dies is done by another. If the iteration is left early, by an
+    The work of a process that dies is done by another. When the block is left, even early, by an
     exception or a signal, no process of ours is left.
 
     Parameters
@@ -58,58 +60,63 @@ def run(
     workers : processes, or the client of a Dask cluster
     function : called with `shared`, which is sent once, and a task
     """
-    if not isinstance(workers, Processes):
-        return _on_dask(workers, function, shared, tasks)
-    if workers.n == 1:
-        return ((task, function(shared, task)) for task in tasks)
-    return _in_processes(workers.n, function, shared, tasks)
+    with closing(_results(workers, function, shared, tasks)) as results:
+        yield results
+
+
+def _results(
+    workers: Workers, function: Callable[..., Any], shared: Any, tasks: Iterable[Any]
+) -> Generator[tuple[Any, Any]]:
+    if workers == Processes(1):
+        yield from ((task, function(shared, task)) for task in tasks)
+        return
+    waiting, failures = dict.fromkeys(tasks), 0
+    while waiting:
+        n_before = len(waiting)
+        attempt = _in_processes if isinstance(workers, Processes) else _on_dask
+        with closing(attempt(workers, function, shared, list(waiting))) as results:
+            for task, result in results:
+                del waiting[task]
+                yield task, result
+        failures = failures + 1 if len(waiting) == n_before else 0
+        if failures == _ATTEMPTS:
+            raise ChildProcessError(
+                f"workers ended {failures} times in a row, killed or crashed, with "
+                f"{len(waiting)} tasks left; each needs memory of its own: use fewer `--workers`"
+            )
 
 
 def _on_dask(
-    client: Client, function: Callable[..., Any], shared: Any, tasks: Iterable[Any]
-) -> Iterator[tuple[Any, Any]]:
+    client: Any, function: Callable[..., Any], shared: Any, tasks: list[Any]
+) -> Generator[tuple[Any, Any]]:
+    """Tasks once each, but for those that the scheduler loses together with a worker."""
+    from distributed import CancelledError
     from distributed import as_completed as completed
 
-    sent = client.scatter(shared, broadcast=True, hash=False)  # type: ignore[no-untyped-call]
+    sent = client.scatter(shared, broadcast=True, hash=False)
     futures = {client.submit(function, sent, task, retries=3, pure=False): task for task in tasks}
     try:
         for future, result in completed(futures, with_results=True):  # type: ignore[no-untyped-call]
-            yield futures[future], result
+            if not isinstance(result, CancelledError):
+                yield futures[future], result
     finally:
-        client.cancel(list(futures))  # type: ignore[no-untyped-call]
+        client.cancel(list(futures))
 
 
 def _in_processes(
-    n: int, function: Callable[..., Any], shared: Any, tasks: Iterable[Any]
-) -> Iterator[tuple[Any, Any]]:
-    waiting, deaths = dict.fromkeys(tasks), 0
-    while waiting:
-        try:
-            for task, result in _pooled(n, function, shared, list(waiting)):
-                del waiting[task]
-                deaths = 0
-                yield task, result
-        except BrokenProcessPool as error:
-            deaths += 1
-            if deaths == _DEATHS:
-                raise ChildProcessError(
-                    f"worker processes ended {deaths} times in a row, killed or crashed, with "
-                    f"{len(waiting)} tasks left; each needs memory of its own: use fewer "
-                    "`--workers`"
-                ) from error
-
-
-def _pooled(
-    n: int, function: Callable[..., Any], shared: Any, tasks: Sequence[Any]
-) -> Iterator[tuple[Any, Any]]:
-    """Every task once, in processes that end when this ends, at the latest."""
+    processes: Any, function: Callable[..., Any], shared: Any, tasks: list[Any]
+) -> Generator[tuple[Any, Any]]:
+    """Tasks once each, until a process dies; all processes end when this ends, at the latest."""
     spawn = multiprocessing.get_context("spawn")
     theirs, ours = spawn.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(min(n, len(tasks)), spawn, _start, (theirs, function, shared))
+    n = min(processes.n, len(tasks))
+    pool = ProcessPoolExecutor(n, spawn, _start, (theirs, function, shared))
     try:
         futures = {pool.submit(_run, task): task for task in tasks}
         for future in as_completed(futures):
             yield futures[future], future.result()
+    except BrokenProcessPool:
+        return
     finally:
         ours.close()  # ends the processes
         pool.shutdown(cancel_futures=True)
