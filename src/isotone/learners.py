@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isotone import _engine, limits
+from isotone import _engine
 from isotone.fused import FusedLoss, FusedTrainer, Precision
 from isotone.layers import BoundedLayer, GroupSort, LipschitzLinear
 from isotone.loop import Recipe, Tensors
@@ -66,7 +66,7 @@ def why_not_fused(network: LipschitzNetwork, loss: Loss) -> str | None:
         return f"it has no metric {network.metric}"
     if type(loss) not in _FUSED:
         return f"it has no {type(loss).__name__}"
-    return _why_too_large([layer.weight for layer in bounded_layers(network)], sort_size(network))
+    return _why_too_large([layer.weight for layer in bounded_layers(network)])
 
 
 def why_not_stackable(network: LipschitzNetwork) -> str | None:
@@ -88,11 +88,8 @@ def why_not_stackable(network: LipschitzNetwork) -> str | None:
     return None
 
 
-def _why_too_large(weights: Sequence[Tensor], group_size: int | None) -> str | None:
-    largest = max((group_size or len(weight) for weight in weights[:-1]), default=1)
+def _why_too_large(weights: Sequence[Tensor]) -> str | None:
     n_parameters = sum(weight.numel() + len(weight) for weight in weights)
-    if largest > limits.GROUP.largest:
-        return f"it sorts at most {limits.GROUP.largest} units together, not {largest}"
     if len(weights) > _engine.MAX_LAYERS or n_parameters > _engine.MAX_PARAMETERS:
         return f"it is for small networks, not for {len(weights)} layers of {n_parameters} numbers"
     return None
