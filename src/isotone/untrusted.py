@@ -6,6 +6,7 @@ use. All that comes of it here is a `ValueError` (or an `OSError` of the system)
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -17,7 +18,6 @@ from isotone import limits
 
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # pipes would wait
 _KINDS = {
-    stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
@@ -65,6 +65,8 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _refuse_special(path: str | Path, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(mode):
         kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
         raise ValueError(f"{str(path)!r} is {kind}; it must be a regular file: copy it to one")

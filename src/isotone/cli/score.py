@@ -45,6 +45,8 @@ def score(
     """
     start = time.perf_counter()
     is_directory = Path(table).is_dir()
+    if is_directory:
+        check_directory(Path(out))
     written = outputs_of(Path(table), Path(out)) if is_directory else [split_tree(out)[0]]
     refuse_overwriting(written, [model])
     scoring = Scoring(isotone.load(model), _kept(keep, Path(table)), probability)
@@ -78,7 +80,6 @@ def _score_rows(scoring: Scoring, table: str, out: str) -> int:
 def _score_files(
     scoring: Scoring, source: Path, target: Path, workers: int, scheduler: str | None
 ) -> str:
-    check_directory(target)
     with (
         workers_of(scheduler, workers) as chosen,
         _progress("{task.completed:.0f} of {task.total} files") as progress,
