@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from torch import nn
 
 from isotone import (
     Engine,
     FrozenNetwork,
     GroupSort,
+    LipschitzConv2d,
     LipschitzLinear,
     LipschitzNetwork,
     MonotonicNetwork,
@@ -303,6 +305,15 @@ def test_networks_that_could_not_be_frozen_are_refused_before_training() -> None
         LipschitzNetwork([LipschitzLinear(1, 2), block, LipschitzLinear(2, 1)])
     with pytest.raises(ValueError, match="steps are in the network"):
         LipschitzNetwork([LipschitzLinear(1, 1), *(GroupSort(group_size=1) for _ in range(1024))])
+
+
+def test_convolutions_count_as_the_matrices_they_are_unrolled_into() -> None:
+    convolutions = [LipschitzConv2d(i, 4, 3, padding=1) for i in (1, 4, 4)]
+    layers = [*convolutions, nn.Flatten(), LipschitzLinear(4096, 1)]
+    with pytest.raises(ValueError, match="bytes of numbers are in the model"):
+        LipschitzNetwork(layers, lipschitz=1.0, input_shape=(1, 32, 32))
+    assert not any(module._forward_hooks for module in layers)
+    assert all(module.training for module in layers)
 
 
 def test_groups_at_the_limit_freeze_and_score() -> None:

@@ -9,14 +9,13 @@ from numbers import Integral
 from typing import Any, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from isotone import limits
 from isotone.layers import (
     BoundedLayer,
     Center,
     GroupSort,
-    LipschitzConv,
     LipschitzConv1d,
     LipschitzConv2d,
     LipschitzLinear,
@@ -108,18 +107,14 @@ def count_outputs(layers: nn.Sequential, shape: tuple[int, ...]) -> int:
     layers.eval()
     dtype = next((parameter.dtype for parameter in layers.parameters()), torch.float32)
     x = torch.zeros(1, *shape, dtype=dtype)
-    hooks = [module.register_forward_hook(_check_units) for module in layers.modules()]
-    for i, layer in enumerate(layers):
-        before = tuple(x.shape[1:])
-        try:
-            x = layer(x)
-        except (RuntimeError, ValueError) as error:
-            raise ValueError(
-                f"layer {i}, {layer}, cannot take units of shape {before}: {error}"
-            ) from error
-    for hook in hooks:
-        hook.remove()
-    layers.train()
+    meter = _Meter()
+    hooks = [module.register_forward_hook(meter) for module in layers.modules()]
+    try:
+        x = _send(layers, x)
+    finally:
+        for hook in hooks:
+            hook.remove()
+        layers.train()
     if x.ndim != 2:
         raise ValueError(
             f"the layers end in units of shape {tuple(x.shape[1:])}; a network must end in a row "
@@ -128,6 +123,18 @@ def count_outputs(layers: nn.Sequential, shape: tuple[int, ...]) -> int:
     limits.OUTPUTS.check(x.shape[1])
     limits.SLOPES.check(x.shape[1] * math.prod(shape))
     return x.shape[1]
+
+
+def _send(layers: nn.Sequential, x: Tensor) -> Tensor:
+    for i, layer in enumerate(layers):
+        before = tuple(x.shape[1:])
+        try:
+            x = layer(x)
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(
+                f"layer {i}, {layer}, cannot take units of shape {before}: {error}"
+            ) from error
+    return x
 
 
 def _check_sizes(layers: nn.Sequential, n_features: int) -> None:
@@ -139,7 +146,6 @@ def _check_sizes(layers: nn.Sequential, n_features: int) -> None:
     limits.DEPTH.check(_depth(layers))
     weights = [m.weight for m in leaves if isinstance(m, BoundedLayer)]
     limits.TENSORS.check(2 * len(weights) + 1)
-    limits.BYTES.check(8 * sum(weight.numel() + len(weight) for weight in weights))
 
 
 def _depth(layers: Iterable[nn.Module]) -> int:
@@ -147,9 +153,15 @@ def _depth(layers: Iterable[nn.Module]) -> int:
     return max((1 + _depth(m.branch) for m in layers if isinstance(m, Residual)), default=0)
 
 
-def _check_units(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
-    """A hook after every module: how many units it has, and weights once it is unrolled."""
-    before, after = (x[0].numel() for x in (inputs[0], output))
-    limits.WIDTH.check(after)
-    if isinstance(module, LipschitzConv):
-        limits.MATRIX.check(before * after)
+class _Meter:
+    """A hook after every module: how many units it has, and numbers of all once unrolled."""
+
+    n_numbers = 0
+
+    def __call__(self, module: nn.Module, inputs: tuple[Any, ...], output: Any) -> None:
+        before, after = (x[0].numel() for x in (inputs[0], output))
+        limits.WIDTH.check(after)
+        if isinstance(module, BoundedLayer):
+            limits.MATRIX.check(before * after)
+            self.n_numbers += (before + 1) * after
+            limits.BYTES.check(8 * self.n_numbers)
