@@ -256,6 +256,13 @@ def test_a_constant_target_is_predicted() -> None:
         assert model.certificate_.holds
 
 
+@pytest.mark.parametrize("size", [5e-324, 1e-315, 1e-9, 1e308])
+def test_the_size_of_equal_weights_does_not_matter(size: float) -> None:
+    X, y = np.round(np.random.default_rng(0).normal(size=(60, 1))), np.arange(60) % 2
+    model = classifier(max_iter=2).fit(X, y, sample_weight=np.full(60, size))
+    assert model.certificate_.holds
+
+
 def test_weights_of_any_size_can_be_used() -> None:
     X, y = people(40)
     model = classifier(lipschitz="auto").fit(

@@ -53,6 +53,8 @@ class Examples:
                [1., 1.],
                [2., 5.]])
         """
+        exponent = np.frexp(weight.max())[1]  # of a power of two: sums neither overflow nor round
+        weight = np.ldexp(weight, -exponent)
         # small weights first: sums then do not depend on the order of the rows, to the last bit
         order = np.argsort(weight)[np.count_nonzero(weight <= 0) :]
         joined = np.column_stack([X[order], y[order]]) + 0.0  # -0.0 becomes 0.0
@@ -60,7 +62,7 @@ class Examples:
         total = np.zeros(len(rows))
         np.add.at(total, member.ravel(), weight[order])
         X, y = np.split(rows, [X.shape[1]], axis=1)
-        count = _observations(X, total)
+        count = _observations(X, total, np.ldexp(1.0, min(-exponent, 1000)))
         each = np.repeat(np.maximum(total / total.max(), _LEAST) / count, count)
         return cls(X.repeat(count, axis=0), y.repeat(count, axis=0), each / each.mean())
 
@@ -91,17 +93,16 @@ class Examples:
         return shuffled[np.argsort(self.y[shuffled, 0], kind="stable")]
 
 
-def _observations(X: Floats, total: Floats) -> Folds:
+def _observations(X: Floats, total: Floats, one: float) -> Folds:
     """How many observations distinct sorted rows stand for: 1 where an x has one target only.
 
-    Elsewhere, and everywhere if that is most of the table, a weight is a count. Weights that are
-    below 1 on average count nothing; `_ASSUMED` are then taken for the mean.
+    Elsewhere, and everywhere if that is most of the table, a weight is a count of `one`. Weights
+    that are below that on average count nothing; `_ASSUMED` are then taken for the mean.
     """
     place = np.cumsum(np.append(True, np.any(X[1:] != X[:-1], axis=1))) - 1
     uncertain = np.bincount(place)[place] > 1
-    weight, one = total / total.max(), 1.0 / total.max()
-    if weight[uncertain].sum() > 0.5 * weight.sum():
+    if total[uncertain].sum() > 0.5 * total.sum():
         uncertain[:] = True
-    unit = one if one <= weight.mean() else weight.mean() / _ASSUMED
-    unit = max(unit, weight[uncertain].sum() / max(_MOST, 2 * len(weight)))
-    return np.where(uncertain, np.maximum(np.rint(weight / unit), 1.0), 1.0).astype(np.intp)
+    unit = one if one <= total.mean() else total.mean() / _ASSUMED
+    unit = max(unit, total[uncertain].sum() / max(_MOST, 2 * len(total)))
+    return np.where(uncertain, np.maximum(np.rint(total / unit), 1.0), 1.0).astype(np.intp)
