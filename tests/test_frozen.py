@@ -92,6 +92,11 @@ def test_fingerprint_tells_networks_apart_but_not_their_provenance() -> None:
     assert small().fingerprint != small(features=["a", "b", "c"]).fingerprint
 
 
+def test_fingerprint_tells_encodings_apart() -> None:
+    fills = [small(provenance={"encoding": {"fills": {"a": fill}}}) for fill in (1.0, 2.0)]
+    assert len({frozen.fingerprint for frozen in (small(), *fills)}) == 3
+
+
 def test_probability_of_two_classes_is_the_logistic_function() -> None:
     torch.manual_seed(0)
     network = MonotonicNetwork([3, 8, 1], monotonic_cst=[1, 0, 0], lipschitz=5, outputs="logits")

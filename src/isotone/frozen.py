@@ -218,8 +218,14 @@ class FrozenNetwork:
     @property
     @ieee_arithmetic()
     def fingerprint(self) -> str:
-        """SHA-256 of everything that decides the score and what is claimed of it."""
-        return modelfile.checksum(json.dumps(self._definition(), sort_keys=True), self._arrays())
+        """SHA-256 of everything that decides the score and what is claimed of it.
+
+        That includes how `isotone score` encodes text and fills missing values, if it does.
+        """
+        definition = self._definition()
+        if "encoding" in self.provenance:
+            definition["encoding"] = self.provenance["encoding"]
+        return modelfile.checksum(json.dumps(definition, sort_keys=True), self._arrays())
 
     def __repr__(self) -> str:
         shape = "-".join(str(n) for n in self.widths)
