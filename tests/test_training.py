@@ -69,6 +69,12 @@ class Squashed(MonotonicNetwork):
         return super().forward(x).tanh()
 
 
+def hooked() -> MonotonicNetwork:
+    model = network()
+    model.layers[1].register_forward_hook(lambda module, x, y: 0 * y)
+    return model
+
+
 def constant_first_layer() -> MonotonicNetwork:
     model = network()
     model.layers[0].weight.requires_grad_(False)
@@ -79,6 +85,7 @@ def constant_first_layer() -> MonotonicNetwork:
     ("make", "loss", "reason"),
     [
         (lambda: Squashed([3, 8, 1], monotonic_cst=[1, 0, 0]), CrossEntropy(), "Squashed may"),
+        (hooked, CrossEntropy(), "hooks of the network would not be called"),
         (constant_first_layer, CrossEntropy(), "some weights are constant"),
         (lambda: network().to(torch.bfloat16), CrossEntropy(), "neither all float32"),
         (lambda: network(apply="project"), CrossEntropy(), "has another norm"),

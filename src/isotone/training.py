@@ -175,6 +175,8 @@ def _why_not_fused(network: LipschitzNetwork, loss: Loss) -> str | None:
         return f"{type(network).__name__} may compute something else"
     if reason := why_not_stackable(network):
         return f"the network {reason}"
+    if any(m._forward_hooks or m._forward_pre_hooks for m in network.modules()):
+        return "hooks of the network would not be called"
     parameters = list(network.parameters())
     if any(not p.requires_grad or p.device.type != "cpu" for p in parameters):
         return "some weights are constant or not on the CPU"
