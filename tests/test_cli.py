@@ -277,8 +277,9 @@ def test_only_a_verdict_ends_with_one(
     assert message in result.err
 
 
-def test_a_reader_that_goes_away_is_no_verdict(model: Path) -> None:
-    code = f"from isotone.cli import main; main(['certify', {str(model)!r}, '--json'])"
+@pytest.mark.parametrize("options", [["--json"], []])
+def test_a_reader_that_goes_away_is_no_verdict(model: Path, options: list[str]) -> None:
+    code = f"from isotone.cli import main; main({['certify', str(model), *options]!r})"
     program = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -438,7 +439,7 @@ def test_score_shows_progress_on_a_terminal(
     [
         (
             ["events.parquet", "--out", "events.parquet"],
-            "'events.parquet', which is the file that is read",
+            "'events.parquet', which is read",
         ),
         (["other.csv", "--out", "out.csv"], "there is no file 'other.csv'; give the path"),
         (["events.parquet", "--out", "out.xlsx"], "'out.xlsx' has an unknown suffix; a table"),

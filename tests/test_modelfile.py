@@ -243,6 +243,14 @@ def test_what_is_no_regular_file_is_refused_without_waiting(path: Path, kind: st
         connection.close()  # type: ignore[attr-defined]
 
 
+def test_a_name_that_many_others_hide_is_refused(path: Path) -> None:
+    names = ",".join(f'"a{i}":1' for i in range(150_000))
+    header = f'{{{names},"a1":2}}'.encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header)
+    with pytest.raises(ValueError, match="an object has the name 'a1' twice"):
+        load(path)
+
+
 def test_a_directory_is_no_model(path: Path) -> None:
     path.mkdir()
     for read in (load, export_json.read):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import gzip
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -364,6 +365,13 @@ def test_unknown_suffix(tmp_path: Path) -> None:
         open_table(tmp_path / "a.xlsx")
     with pytest.raises(ValueError, match=message):
         write_table(tmp_path / "a.xlsx", content(1).schema, [])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_pipe_is_refused_without_waiting(tmp_path: Path, suffix: str) -> None:
+    os.mkfifo(tmp_path / f"x{suffix}")
+    with pytest.raises(ValueError, match="is a pipe; it must be a regular file: copy it to one"):
+        open_table(tmp_path / f"x{suffix}")
 
 
 @ALL

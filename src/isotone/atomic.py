@@ -40,9 +40,11 @@ def refuse_overwriting(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
     read = {_identity(path): path for path in inputs if path.exists()}
     for path in outputs:
         if path.exists() and _identity(path) in read:
+            other = read[_identity(path)]
+            also = "" if other == path else f", as {str(other)!r}"
             raise ValueError(
-                f"`--out` would replace {str(path)!r}, which is the file that is read from "
-                f"{str(read[_identity(path)])!r}; outputs must not be inputs: choose another name"
+                f"`--out` would replace {str(path)!r}, which is read{also}; outputs must not be "
+                "inputs: choose another name"
             )
 
 

@@ -24,6 +24,7 @@ from isotone.atomic import replacing
 from isotone.cells import spelled_out, truths_as_numbers
 from isotone.elementary import Floats
 from isotone.frames import is_category
+from isotone.untrusted import refuse_special
 
 BATCH_ROWS = 65536
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".root")
@@ -100,6 +101,8 @@ def open_table(path: str | Path) -> Table:
     """
     file, _ = split_tree(path)
     suffix = suffix_of(path)
+    if file.exists() and not file.is_dir():
+        refuse_special(file)
     if not file.is_file():
         others = [f.name for f in file.parent.iterdir()] if file.parent.is_dir() else []
         near = difflib.get_close_matches(file.name, others, n=1, cutoff=0.8)

@@ -11,6 +11,7 @@ import json
 import math
 import os
 import stat
+from collections import Counter
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,13 +28,18 @@ _KINDS = {
 
 def open_regular(path: str | Path) -> tuple[BinaryIO, int]:
     """A regular file, open for reading, and its size; anything else is refused without waiting."""
-    _refuse_special(path, Path(path).stat().st_mode)
+    refuse_special(path)
     file = os.fdopen(os.open(path, os.O_RDONLY | _AT_ONCE), "rb")
     found = os.fstat(file.fileno())
     if not stat.S_ISREG(found.st_mode):  # it is another file by now
         file.close()
     _refuse_special(path, found.st_mode)
     return file, found.st_size
+
+
+def refuse_special(path: str | Path) -> None:
+    """Raise `ValueError` for a pipe, a device or the like, which a reader may wait for forever."""
+    _refuse_special(path, Path(path).stat().st_mode)
 
 
 def read_json(path: str | Path) -> Any:
@@ -75,8 +81,7 @@ def _refuse_special(path: str | Path, mode: int) -> None:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
         raise ValueError(f"an object has the name {twice!r:.50} twice")
     return result
 

@@ -15,8 +15,19 @@ from isotone.card import quoted, visible
 from isotone.certificate import Interval
 from isotone.frozen import FrozenNetwork
 
-output = Console(highlight=False)
-errors = Console(stderr=True, highlight=False)
+
+class _Terminal(Console):
+    """A console whose reader may leave: that is no verdict, so the exit code is not 1."""
+
+    def on_broken_pipe(self) -> None:
+        try:
+            super().on_broken_pipe()
+        except SystemExit as error:
+            raise SystemExit(2) from error
+
+
+output = _Terminal(highlight=False)
+errors = _Terminal(stderr=True, highlight=False)
 
 
 def printable(text: object) -> Text:

@@ -82,9 +82,9 @@ def train(
     """Train a model on a table, certify it, and say how good it is on rows it has not seen.
 
     A target of text, or of two numbers, is learned as classes, any other as a number. A direction
-    is about the number, or about the probability of a class: the larger of two numbers, or the
-    CLASS you name. The score of two classes is about the one of --positive, by default the last
-    in order: a larger score makes that class more likely.
+    is about the number, or about the probability of a class: the CLASS you name with it, or else
+    that of --positive, or else the larger of two numbers. The score of two classes is about that
+    of --positive, by default the last in order: a larger score makes that class more likely.
 
     Losses: cross-entropy for classes, and for two of them hinge or dynamic-hinge; squared-error,
     absolute-error, quantile or quantile:0.9 for numbers. Whole numbers are learned as classes with
