@@ -67,11 +67,14 @@ def test_directories_that_stay_empty_are_removed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_is_an_exit_code(number: signal.Signals) -> None:
-    before = signal.getsignal(number)
-    with pytest.raises(SystemExit) as exit_, ending_cleanly():
-        signal.raise_signal(number)
-    assert exit_.value.code == 128 + number
-    assert signal.getsignal(number) is before
+    before = signal.signal(number, signal.SIG_DFL)  # SIGINT is ignored in the background
+    try:
+        with pytest.raises(SystemExit) as exit_, ending_cleanly():
+            signal.raise_signal(number)
+        assert exit_.value.code == 128 + number
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
 
 
 def test_what_is_ignored_stays_ignored() -> None:
