@@ -14,7 +14,7 @@ import pytest
 import isotone
 from isotone import certify, export, report
 from isotone.cli import main
-from networks import by_hand
+from networks import by_hand, small
 
 VERDICT = "HOLDS  model.isotone"
 HOSTILE = [
@@ -196,3 +196,14 @@ class TestPaths:
         assert "secret" not in page
         made_from = page.split("<dt>made from</dt><dd>")[1].split("</dd>")[0]
         assert made_from.count(shown) == 2
+
+
+def test_what_decides_scores_is_not_called_unchecked(tmp_path: Path, capsys: Any) -> None:
+    encoding = {"columns": ["x0"], "categories": {}, "fills": {"x0": 7.5}}
+    small(provenance={"encoding": encoding, "who": "me"}).save(tmp_path / "model.isotone")
+    with pytest.raises(SystemExit):
+        main(["show", str(tmp_path / "model.isotone")])
+    applied, unchecked = capsys.readouterr().out.split("provenance, as the file states it")
+    assert "7.5" in applied
+    assert '"who"' in unchecked
+    assert "7.5" not in unchecked

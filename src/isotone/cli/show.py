@@ -39,10 +39,17 @@ def show(model: Annotated[Path, typer.Argument(help="An .isotone file.")]) -> No
     )
     output.print()
     output.print(indented(_feature_table(frozen)))
-    if frozen.provenance:
+    rest = dict(frozen.provenance)
+    encoding = rest.pop("encoding", None)
+    _print_part("encoding, which `isotone score` applies and the fingerprint covers", encoding)
+    _print_part("provenance, as the file states it; nothing of it was checked", rest)
+
+
+def _print_part(title: str, content: object) -> None:
+    if content:
         output.print()
-        output.print("provenance, as the file states it; nothing of it was checked", style="bold")
-        print_stated(frozen.provenance)
+        output.print(title, style="bold")
+        print_stated(content if isinstance(content, dict) else {"stated": content})
 
 
 def _describe_outputs(frozen: FrozenNetwork) -> str:
