@@ -45,7 +45,7 @@ def draw_frozen(seed: int, precision: Any = "float64") -> FrozenNetwork:
     offset, floor = np.where(log, rng.uniform(-1, 1, n), 0.0), 10.0 ** rng.uniform(-9, 1, n)
     scaling = Scaling(log, offset, floor, rng.normal(size=n), 10.0 ** rng.uniform(-2, 2, n))
     if precision == "float32":
-        steps = [_single(step) for step in steps]
+        steps = [single(step) for step in steps]
     return FrozenNetwork(
         features=tuple(f"x{i}" for i in range(n)),
         scaling=scaling,
@@ -58,12 +58,12 @@ def draw_frozen(seed: int, precision: Any = "float64") -> FrozenNetwork:
     )
 
 
-def _single(step: Step) -> Step:
+def single(step: Step) -> Step:
     match step:
         case Dense(weight, bias):
             return Dense(weight.astype("f4"), bias.astype("f4"))
         case Blend(keep, add, steps):
-            return Blend(keep, add, tuple(_single(inner) for inner in steps))
+            return Blend(keep, add, tuple(single(inner) for inner in steps))
     return step
 
 

@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from draws import draw_frozen, draw_rows
+from draws import draw_frozen, draw_rows, single
 from isotone import FrozenNetwork, Scaling
 from isotone.certificate.bounds import rounding_errors
 from isotone.elementary import Floats, Reals
@@ -74,7 +74,7 @@ def test_full_sorts_of_one_width_give_tiles_the_bits_of_single_rows(width: int) 
     frozen = FrozenNetwork(
         features=("a", "b", "c"),
         scaling=Scaling.identity(3),
-        steps=tuple(_single(step) for step in steps),
+        steps=tuple(single(step) for step in steps),
         residual=np.ones((1, 3)),
         lipschitz=np.ones(3),
         monotonic_cst=np.zeros((1, 3)),
