@@ -37,7 +37,7 @@ def sources(module: str) -> set[Path]:
             found.add(path)
             names += _imported(path)
     if any(path.is_relative_to(PACKAGE) for path in found):
-        found |= {path for path in (ROOT / "cpp").glob("*.[ch]pp") if path.is_file()}
+        found |= {path for path in (ROOT / "cpp").rglob("*.[ch]pp") if path.is_file()}
     return found
 
 

@@ -5,7 +5,7 @@
 // of every addition is the same whatever the length of a vector.
 #pragma once
 
-#include "arithmetic.hpp"
+#include "trainer/arithmetic.hpp"
 
 namespace isotone::ISOTONE_ISA {
 

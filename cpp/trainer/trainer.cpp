@@ -4,12 +4,12 @@
 // Events pass in tiles: forward, loss and backward while everything is in the cache. After a few
 // tiles their contributions are added to partial sums of the weights' gradients; once per batch
 // these are collected, carried through the normalization and given to Adam.
-#include "trainer.hpp"
+#include "trainer/trainer.hpp"
 
-#include "losses.hpp"
-#include "normalization.hpp"
-#include "transpose.hpp"
-#include "workspace.hpp"
+#include "trainer/losses.hpp"
+#include "trainer/normalization.hpp"
+#include "sorter/transpose.hpp"
+#include "trainer/workspace.hpp"
 
 namespace isotone::ISOTONE_ISA {
 namespace {

@@ -1,6 +1,6 @@
 // The Python module `isotone._engine`: checks arguments, picks the instruction set, releases the
 // interpreter lock and calls the kernels. What scores and trains is bound in
-// scorer_binding.cpp and trainer_binding.cpp.
+// scorer.cpp and trainer.cpp.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "dispatch.hpp"
+#include "bindings/dispatch.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -93,7 +93,7 @@ void dispatch_dtype(const char* name, const Input& x, const char* out_name, cons
 std::vector<std::pair<int, int>> comparators(std::size_t n) {
     check_size(n);
     std::vector<std::pair<int, int>> pairs;
-    const Network network = find_network(static_cast<int>(n));
+    const SortingNetwork network = find_network(static_cast<int>(n));
     for (auto c = network.first; c != network.last; ++c) pairs.emplace_back(c->low, c->high);
     return pairs;
 }
@@ -115,8 +115,8 @@ void leave_default_state(std::uint64_t found) {
 
 // ---- entry points -------------------------------------------------------------------------
 
-void run_sort(const Kernels& kernels, const SortTask<float>& task) { kernels.sort_float(task); }
-void run_sort(const Kernels& kernels, const SortTask<double>& task) { kernels.sort_double(task); }
+void run_sort(const Kernels& kernels, const SortTask<float>& task) { kernels.sorter->sort_float(task); }
+void run_sort(const Kernels& kernels, const SortTask<double>& task) { kernels.sorter->sort_double(task); }
 
 void sort_into(const Input& x, const Output& values, std::int16_t* index, const std::string& isa) {
     check_shape("values", values, x);

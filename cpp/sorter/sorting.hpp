@@ -75,14 +75,14 @@ inline void number_wires(M* origin, int n) {
 
 // Sorts the values of every lane; `network` is the one for n wires.
 template <class V>
-void sort_lanes(V* v, int n, Network network) {
+void sort_lanes(V* v, int n, SortingNetwork network) {
     if (is_unrolled(n)) return sort_short(n, ShortSizes(), v);
     for (auto c = network.first; c != network.last; ++c) exchange(v[c->low], v[c->high]);
 }
 
 // Also writes which wire each value came from.
 template <class V>
-void sort_lanes(V* v, Mask<V>* origin, int n, Network network) {
+void sort_lanes(V* v, Mask<V>* origin, int n, SortingNetwork network) {
     if (is_unrolled(n)) return sort_short(n, ShortSizes(), v, origin);
     number_wires(origin, n);
     for (auto c = network.first; c != network.last; ++c)
@@ -90,7 +90,7 @@ void sort_lanes(V* v, Mask<V>* origin, int n, Network network) {
 }
 
 template <class V>
-void sort_lanes_stable(V* v, Mask<V>* origin, int n, Network network) {
+void sort_lanes_stable(V* v, Mask<V>* origin, int n, SortingNetwork network) {
     number_wires(origin, n);
     for (auto c = network.first; c != network.last; ++c)
         exchange_stable(v[c->low], v[c->high], origin[c->low], origin[c->high]);

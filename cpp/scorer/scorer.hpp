@@ -1,4 +1,4 @@
-// What binding code knows of scorer.cpp: isotone.hpp compiled for one instruction set.
+// What bindings/scorer.cpp knows of isotone.hpp, compiled once per instruction set.
 #pragma once
 
 #include <cstddef>

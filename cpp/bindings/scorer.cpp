@@ -17,7 +17,7 @@
 #include <variant>
 #include <vector>
 
-#include "dispatch.hpp"
+#include "bindings/dispatch.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
