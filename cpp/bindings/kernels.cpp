@@ -6,7 +6,11 @@
 
 namespace isotone::ISOTONE_ISA {
 
-const Kernels kernels = {ISOTONE_NAME_OF(ISOTONE_ISA), &sorter, &scorer_float, &scorer_double,
-                         &trainer_float, &trainer_double};
+const Kernels kernels = {ISOTONE_NAME_OF(ISOTONE_ISA),
+                         &sorter,
+                         &scorer_float,
+                         &scorer_double,
+                         &trainer_float,
+                         &trainer_double};
 
 }  // namespace isotone::ISOTONE_ISA

@@ -114,8 +114,8 @@ inline Doubles logarithm(Doubles x) {
 inline Doubles exponential(Doubles x) {
     x = minimum(maximum(x, broadcast<Doubles>(-700.0)), broadcast<Doubles>(700.0));
     const Doubles k = round_even(x / ln2);
-    const Doubles r = (x - times(k, broadcast<Doubles>(ln2_high))) -
-                      times(k, broadcast<Doubles>(ln2_low));
+    const Doubles r =
+        (x - times(k, broadcast<Doubles>(ln2_high))) - times(k, broadcast<Doubles>(ln2_low));
     // 2^k: the biased exponent k + 1023 appears in the low bits of 2^52 + k + 1023
     const Bits power = reinterpret_cast<Bits>(k + (two52 + 1023.0)) << 52;
     return horner<14>(factorial_reciprocal, r) * reinterpret_cast<Doubles>(power);

@@ -11,11 +11,12 @@ constexpr int n_accumulators = vector_bytes == 64 && sizeof(T) == 4 ? 8 : 10;
 template <class T>
 constexpr int vectors_per_block = vector_bytes == 64 && sizeof(T) == 8 ? 1 : 2;
 
-// `outs` units from `first` on, of `vectors` vectors: out = start + W h, input after input. With `add`
-// the sum starts from what is in `out`, otherwise from the bias. `weight` and `out` point to the first.
+// `outs` units from `first` on, of `vectors` vectors: out = start + W h, input after input. With
+// `add` the sum starts from what is in `out`, otherwise from the bias. `weight` and `out` point to
+// the first.
 template <int outs, int vectors, bool add, class V>
-ISOTONE_INLINE void dense_block(const Element<V>* weight, const Element<V>* bias, int n_in, int n_out,
-                                int first, const V* h, V* out, int tile) {
+ISOTONE_INLINE void dense_block(const Element<V>* weight, const Element<V>* bias, int n_in,
+                                int n_out, int first, const V* h, V* out, int tile) {
     V sum[outs][vectors];
     for (int j = 0; j < outs; ++j)
         for (int v = 0; v < vectors; ++v) {
@@ -41,8 +42,8 @@ ISOTONE_INLINE void dense_block(const Element<V>* weight, const Element<V>* bias
 
 // All units of `vectors` vectors, as many units at a time as there are registers for.
 template <int outs, int vectors, bool add, class V>
-ISOTONE_INLINE void dense_units(const Element<V>* weight, const Element<V>* bias, int n_in, int n_out,
-                                int j, const V* h, V* out, int tile) {
+ISOTONE_INLINE void dense_units(const Element<V>* weight, const Element<V>* bias, int n_in,
+                                int n_out, int j, const V* h, V* out, int tile) {
     for (; j + outs <= n_out; j += outs)
         dense_block<outs, vectors, add>(weight + j, bias, n_in, n_out, j, h, out + j * tile, tile);
     if constexpr (outs > 1)
@@ -51,18 +52,18 @@ ISOTONE_INLINE void dense_units(const Element<V>* weight, const Element<V>* bias
 }
 
 template <int vectors, bool add, class V>
-int dense_vectors(const Element<V>* weight, const Element<V>* bias, int n_in, int n_out, const V* h,
-                  V* out, int tile, int v) {
+int dense_vectors(const Element<V>* weight, const Element<V>* bias, int n_in, int n_out,
+                  const V* h, V* out, int tile, int v) {
     for (; v + vectors <= tile; v += vectors)
-        dense_units<n_accumulators<Element<V>> / vectors, vectors, add>(weight, bias, n_in, n_out, 0, h + v,
-                                                            out + v, tile);
+        dense_units<n_accumulators<Element<V>> / vectors, vectors, add>(weight, bias, n_in, n_out,
+                                                                        0, h + v, out + v, tile);
     return v;
 }
 
 // For a single event: units lie across the lanes, from `j` on as many vectors as fit.
 template <int vectors, class T>
-ISOTONE_INLINE int dense_across(const T* weight, const T* start, int n_in, int n_out, int j, const T* h,
-                                T* out) {
+ISOTONE_INLINE int dense_across(const T* weight, const T* start, int n_in, int n_out, int j,
+                                const T* h, T* out) {
     using V = Vector<T>;
     constexpr int lanes = n_lanes<V>;
     for (; j + vectors * lanes <= n_out; j += vectors * lanes) {
@@ -97,14 +98,15 @@ void dense_one(const T* weight, const T* start, int n_in, int n_out, const T* h,
 }
 
 template <bool add, class V>
-void dense(const Element<V>* weight, const Element<V>* bias, int n_in, int n_out, const V* h, V* out,
-           int tile) {
+void dense(const Element<V>* weight, const Element<V>* bias, int n_in, int n_out, const V* h,
+           V* out, int tile) {
     if constexpr (std::is_arithmetic_v<V>) {
         dense_one(weight, bias, n_in, n_out, h, out);
     } else {
         int v = 0;
         if (n_out == 1) v = dense_vectors<8, add>(weight, bias, n_in, n_out, h, out, tile, v);
-        v = dense_vectors<vectors_per_block<Element<V>>, add>(weight, bias, n_in, n_out, h, out, tile, v);
+        v = dense_vectors<vectors_per_block<Element<V>>, add>(weight, bias, n_in, n_out, h, out,
+                                                              tile, v);
         dense_vectors<1, add>(weight, bias, n_in, n_out, h, out, tile, v);
     }
 }

@@ -5,8 +5,8 @@
 
 namespace isotone::ISOTONE_ISA {
 
-// For exported headers, whose `model` is a constant: the workspace is on the stack. Raw features are
-// float or double, `Real`.
+// For exported headers, whose `model` is a constant: the workspace is on the stack. Raw features
+// are float or double, `Real`.
 
 template <class Real>
 constexpr bool is_real = std::is_same_v<Real, float> || std::is_same_v<Real, double>;
@@ -15,7 +15,8 @@ template <const auto& model>
 using Number = std::decay_t<decltype(*model.residual)>;
 
 template <class Sizes, const auto& model>
-std::size_t score_fixed(const Column* columns, std::size_t n, Number<model> fill, Number<model>* out) {
+std::size_t score_fixed(const Column* columns, std::size_t n, Number<model> fill,
+                        Number<model>* out) {
     static_assert(is_valid<Sizes>(model), "the model is beyond a limit, or its steps do not fit");
     constexpr std::size_t size = workspace_size(model, tile_for(model));
     static_assert(size * sizeof(Number<model>) <= max_stack_bytes, "too wide for the stack");

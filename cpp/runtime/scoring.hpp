@@ -1,8 +1,8 @@
 // ---- scores -------------------------------------------------------------------------------
 #pragma once
 
-#include "steps.hpp"
 #include "state.hpp"
+#include "steps.hpp"
 
 namespace isotone::ISOTONE_ISA {
 
@@ -23,7 +23,8 @@ std::size_t score_tile(const Model<T>& model, const Column* columns, std::size_t
     const bool finite = prepare(model, columns, first, n, size, workspace);
     V* u = reinterpret_cast<V*>(workspace);
     V* h = run_steps<Sizes>(model, u, u + model.n_features * tile, tile);
-    dense<true>(model.residual, static_cast<const T*>(nullptr), model.n_features, model.n_outputs, u, h, tile);
+    dense<true>(model.residual, static_cast<const T*>(nullptr), model.n_features, model.n_outputs,
+                u, h, tile);
     const T* scores = reinterpret_cast<const T*>(h);
     const int m = model.n_outputs;
     if (m == 1)  // a loop that compilers turn into vectors
@@ -67,8 +68,8 @@ constexpr int tile_for(const Model<T>& model) {
     return fitting > full_tile ? full_tile : fitting < 2 ? 2 : fitting / 2 * 2;
 }
 
-// The scores of any number of events, tile by tile. A function of its own, so that nothing of it can be
-// moved out of the reach of the state that its caller sets.
+// The scores of any number of events, tile by tile. A function of its own, so that nothing of it
+// can be moved out of the reach of the state that its caller sets.
 template <class Sizes, class T>
 __attribute__((noinline)) std::size_t score_tiles(const Model<T>& model, const Column* columns,
                                                   std::size_t n, T fill, T* out, T* workspace) {
@@ -77,25 +78,25 @@ __attribute__((noinline)) std::size_t score_tiles(const Model<T>& model, const C
     std::size_t n_bad = 0;
     for (std::size_t first = 0; first < n;) {
         const std::size_t vectors = (n - first + lanes - 1) / lanes;
-        const int tile = vectors < static_cast<std::size_t>(most) ? static_cast<int>(vectors) : most;
+        const int tile =
+            vectors < static_cast<std::size_t>(most) ? static_cast<int>(vectors) : most;
         const std::size_t last = first + tile * lanes < n ? first + tile * lanes : n;
-        n_bad += score_tile<Sizes>(model, columns, first, last, n, fill, out + first * model.n_outputs,
-                                   workspace, tile);
+        n_bad += score_tile<Sizes>(model, columns, first, last, n, fill,
+                                   out + first * model.n_outputs, workspace, tile);
         first = last;
     }
     return n_bad;
 }
 
 // Scores n events to `out`, [event][output]; events with a NaN or infinite feature get `fill`.
-// Returns how many those were. The model `is_valid`; `out` must not overlap the columns; `workspace` has
-// `workspace_size` numbers and the alignment of vectors.
+// Returns how many those were. The model `is_valid`; `out` must not overlap the columns;
+// `workspace` has `workspace_size` numbers and the alignment of vectors.
 template <class Sizes, class T>
 std::size_t score(const Model<T>& model, const Column* columns, std::size_t n, T fill, T* out,
                   T* workspace) {
     const std::uint64_t state = enter_default_state();
-    const std::size_t n_bad = n == 1
-                                  ? score_one<Sizes>(model, columns, fill, out, workspace)
-                                  : score_tiles<Sizes>(model, columns, n, fill, out, workspace);
+    const std::size_t n_bad = n == 1 ? score_one<Sizes>(model, columns, fill, out, workspace)
+                                     : score_tiles<Sizes>(model, columns, n, fill, out, workspace);
     leave_default_state(state);
     return n_bad;
 }

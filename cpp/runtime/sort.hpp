@@ -6,8 +6,8 @@
 
 namespace isotone::ISOTONE_ISA {
 
-// The one of a and b that is not the smaller one, `low`: a ^ b ^ low takes one or two instructions, and
-// more units execute them than a maximum.
+// The one of a and b that is not the smaller one, `low`: a ^ b ^ low takes one or two
+// instructions, and more units execute them than a maximum.
 template <class V>
 ISOTONE_INLINE V find_other(V a, V b, [[maybe_unused]] V low) {
 #if defined(__AVX512F__)
@@ -62,10 +62,13 @@ ISOTONE_INLINE V from_wire(Wire w) {
 }
 
 // By bits with AVX-512; with AVX2 that takes two instructions, and every other one is best.
+template <std::size_t k>
+constexpr bool exchange_by_bits = vector_bytes == 64 || k % 2 == 1;
+
 template <int n, class Wire, std::size_t... k>
 ISOTONE_INLINE void exchange_wires(Wire* w, std::index_sequence<k...>) {
     constexpr auto& pairs = static_network<n>.pairs;
-    (exchange<vector_bytes == 64 || k % 2 == 1>(w[pairs[k].low], w[pairs[k].high]), ...);
+    (exchange<exchange_by_bits<k>>(w[pairs[k].low], w[pairs[k].high]), ...);
 }
 
 // The copies in a local array let the compiler keep the wires in registers.
@@ -84,7 +87,8 @@ void sort_groups(V* h, int n_units, Tile tile) {
         for (int v = 0; v < tile; ++v) sort_unrolled<n>(h + j * tile + v, tile);
 }
 
-constexpr int full_tile = 8;  // vectors: as a constant it leaves registers and time for more than addresses
+// In vectors: as a constant it leaves registers and time for more than addresses.
+constexpr int full_tile = 8;
 using FullTile = std::integral_constant<int, full_tile>;
 
 template <int n, class V>
@@ -108,7 +112,8 @@ template <int... sizes>
 struct Unrolled {};
 
 template <int... sizes, class V>
-ISOTONE_INLINE void sort(Unrolled<sizes...>, V* h, int n_units, int tile, int n, SortingNetwork network) {
+ISOTONE_INLINE void sort(Unrolled<sizes...>, V* h, int n_units, int tile, int n,
+                         SortingNetwork network) {
     const bool done = ((n == sizes ? (sort_tile<sizes>(h, n_units, tile), true) : false) || ...);
     if (!done) sort_groups(h, n_units, tile, n, network);
 }

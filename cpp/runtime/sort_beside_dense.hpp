@@ -5,12 +5,13 @@
 
 namespace isotone::ISOTONE_ISA {
 
-// A processor compares and multiplies at the same time, but looks only some dozens of instructions ahead.
-// So the comparators for one vector of events are put between the multiply-adds for another, where there
-// are registers for n wires, half of n sums, an input and a spare one. Below 8 wires there is no gain.
+// A processor compares and multiplies at the same time, but looks only some dozens of instructions
+// ahead. So the comparators for one vector of events are put between the multiply-adds for
+// another, where there are registers for n wires, half of n sums, an input and a spare one. Below
+// 8 wires there is no gain.
 template <int n, class V>
-constexpr bool fit_together = std::is_same_v<V, Vector<float>> && vector_bytes == 64 && 8 <= n &&
-                              n + (n + 1) / 2 + 2 <= 32;
+constexpr bool fit_together =
+    std::is_same_v<V, Vector<float>> && vector_bytes == 64 && 8 <= n && n + (n + 1) / 2 + 2 <= 32;
 
 // Whether one of comparators `first` to `last` - 1 takes the wire.
 template <int n>
@@ -21,9 +22,9 @@ constexpr bool takes(int wire, int first, int last) {
     return false;
 }
 
-// Comparator k of the network for n wires at v. The first that takes a wire loads it, the last one stores
-// it: stores that come one by one cost less. Most take maxima, as `find_other` competes with multiply-adds;
-// that one in four does not was found to be best.
+// Comparator k of the network for n wires at v. The first that takes a wire loads it, the last one
+// stores it: stores that come one by one cost less. Most take maxima, as `find_other` competes
+// with multiply-adds; that one in four does not was found to be best.
 template <int n, int k, class V>
 ISOTONE_INLINE void run_comparator(V* w, V* v) {
     constexpr int i = static_network<n>.pairs[k].low, j = static_network<n>.pairs[k].high;
@@ -37,11 +38,11 @@ ISOTONE_INLINE void run_comparator(V* w, V* v) {
     if constexpr (!takes<n>(j, k + 1, size)) v[j * full_tile] = w[j];
 }
 
-// Sorts the n wires at v, and computes `outs` of n units for another vector: out = b + W h, input after
-// input as in `dense_block`. All pointers are to the first of the units.
+// Sorts the n wires at v, and computes `outs` of n units for another vector: out = b + W h, input
+// after input as in `dense_block`. All pointers are to the first of the units.
 template <int n, int outs, class V>
-ISOTONE_INLINE void sort_beside_dense(V* v, const Element<V>* weight, const Element<V>* bias, const V* h,
-                                      V* out) {
+ISOTONE_INLINE void sort_beside_dense(V* v, const Element<V>* weight, const Element<V>* bias,
+                                      const V* h, V* out) {
     constexpr int size = static_network<n>.size;
     static_assert(size >= n, "an input follows a comparator, at most one each");
     V w[n], sum[outs];
@@ -59,8 +60,8 @@ ISOTONE_INLINE void sort_beside_dense(V* v, const Element<V>* weight, const Elem
     unroll<outs>([&](auto j) ISOTONE_LAMBDA { out[j * full_tile] = sum[j]; });
 }
 
-// Sorts n units of a full tile, computes out = b + W h and sorts that too. While units of vector v are
-// computed, the inputs of the next one are sorted, and what came out for the one before.
+// Sorts n units of a full tile, computes out = b + W h and sorts that too. While units of vector v
+// are computed, the inputs of the next one are sorted, and what came out for the one before.
 template <int n, class V>
 void sort_dense_sort(const Element<V>* weight, const Element<V>* bias, V* h, V* out) {
     constexpr int tile = full_tile, half = n / 2, rest = n - half;
@@ -79,11 +80,11 @@ void sort_dense_sort(const Element<V>* weight, const Element<V>* bias, V* h, V* 
     sort_unrolled<n>(out + tile - 1, FullTile());
 }
 
-// With AVX2 there are no registers for both. There, whole sorts are put between blocks of sums: the end of
-// one overlaps the beginning of the other.
+// With AVX2 there are no registers for both. There, whole sorts are put between blocks of sums:
+// the end of one overlaps the beginning of the other.
 template <int n, class V>
-constexpr bool take_turns = std::is_same_v<V, Vector<float>> && vector_bytes == 32 && 8 <= n &&
-                            n <= 24;
+constexpr bool take_turns =
+    std::is_same_v<V, Vector<float>> && vector_bytes == 32 && 8 <= n && n <= 24;
 
 // One vector of a full tile. It is called from several places, and one copy stays in the caches.
 template <int n, class V>

@@ -6,14 +6,14 @@
 namespace isotone::ISOTONE_ISA {
 
 // Ten wires in 29 comparators, as few as possible; halves that are merged would take 31.
-constexpr Comparator ten_wires[] = {
-    {0, 4}, {1, 5}, {6, 7}, {3, 8}, {4, 5}, {5, 7}, {2, 9}, {8, 9}, {0, 1}, {1, 4},
-    {2, 3}, {7, 9}, {3, 5}, {6, 8}, {2, 6}, {1, 3}, {0, 6}, {4, 8}, {5, 7}, {7, 8},
-    {3, 5}, {0, 2}, {4, 6}, {5, 7}, {1, 2}, {3, 6}, {2, 4}, {5, 6}, {3, 4}};
+constexpr Comparator ten_wires[] = {{0, 4}, {1, 5}, {6, 7}, {3, 8}, {4, 5}, {5, 7}, {2, 9}, {8, 9},
+                                    {0, 1}, {1, 4}, {2, 3}, {7, 9}, {3, 5}, {6, 8}, {2, 6}, {1, 3},
+                                    {0, 6}, {4, 8}, {5, 7}, {7, 8}, {3, 5}, {0, 2}, {4, 6}, {5, 7},
+                                    {1, 2}, {3, 6}, {2, 4}, {5, 6}, {3, 4}};
 
 // Batcher's odd-even merge of m sorted wires with n other sorted ones (Knuth, The Art of Computer
-// Programming, vol. 3, Sec. 5.3.4): every other wire of both, the rest of both, then neighbors. Wires
-// are `a`, `a` + `stride`, ... and `b`, `b` + `stride`, ...
+// Programming, vol. 3, Sec. 5.3.4): every other wire of both, the rest of both, then neighbors.
+// Wires are `a`, `a` + `stride`, ... and `b`, `b` + `stride`, ...
 template <class Emit>
 constexpr void merge_wires(int a, int m, int b, int n, int stride, Emit& emit) {
     if (m == 0 || n == 0) return;
@@ -38,7 +38,8 @@ constexpr void sort_wires(int first, int n, Emit& emit) {
     merge_wires(first, m, first + m, n - m, 1, emit);
 }
 
-// Calls emit(low, high) for one comparator after the other of the network for n wires, of any number.
+// Calls emit(low, high) for one comparator after the other of the network for n wires, of any
+// number.
 template <class Emit>
 constexpr void build_network(int n, Emit emit) {
     sort_wires(0, n, emit);

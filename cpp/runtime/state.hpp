@@ -24,9 +24,9 @@ inline std::uint64_t read_state() { return 0; }
 inline void write_state(std::uint64_t) {}
 #endif
 
-// Puts the thread into the default state, and returns the one it was in. What follows is not computed
-// before, and what precedes `leave_default_state` not after. There are no objects whose end restores the
-// state, because these would need the exception handling of the standard library.
+// Puts the thread into the default state, and returns the one it was in. What follows is not
+// computed before, and what precedes `leave_default_state` not after. There are no objects whose
+// end restores the state, because these would need the exception handling of the standard library.
 inline std::uint64_t enter_default_state() {
     const std::uint64_t found = read_state();
     if ((found & state_bits) != default_state) write_state((found & ~state_bits) | default_state);

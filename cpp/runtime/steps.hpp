@@ -11,7 +11,8 @@ constexpr bool has_size(Unrolled<sizes...>, int n) {
     return ((n == sizes) || ...);
 }
 
-// Whether groups of n can be sorted: by unrolled code, or by comparators that stay within the group.
+// Whether groups of n can be sorted: by unrolled code, or by comparators that stay within the
+// group.
 template <class Sizes>
 constexpr bool can_sort(int n, SortingNetwork network) {
     if (n == 1 || has_size(Sizes(), n)) return true;
@@ -25,16 +26,16 @@ constexpr bool can_sort(int n, SortingNetwork network) {
 template <class Sizes, class T>
 constexpr bool fits(const Step<T>& step, int units, int width) {
     if (step.n_in != units || step.n_out < 1 || step.n_out > width) return false;
-    if (step.kind == Kind::dense)
-        return step.n_out <= max_matrix / units;
+    if (step.kind == Kind::dense) return step.n_out <= max_matrix / units;
     if (step.n_out != units) return false;
     if (step.kind != Kind::sort) return true;
     const int n = step.group_size;
     return 1 <= n && n <= max_group_size && units % n == 0 && can_sort<Sizes>(n, step.network);
 }
 
-// Whether a model is within the limits and its steps fit together, so that `score` stays within the
-// arrays of the sizes that it states. Fixed models are checked by the compiler; check others once.
+// Whether a model is within the limits and its steps fit together, so that `score` stays within
+// the arrays of the sizes that it states. Fixed models are checked by the compiler; check others
+// once.
 template <class Sizes, class T>
 constexpr bool is_valid(const Model<T>& model) {
     if (model.width < 1 || model.width > max_width || model.depth < 0 || model.depth > max_depth ||
@@ -63,8 +64,8 @@ constexpr std::size_t workspace_size(const Model<T>& model, int tile) {
     return rows * tile * n_lanes<Vector<T>>;
 }
 
-// Takes the features `u` of a tile through all steps, and returns where their outcome lies: in one of
-// the buffers from `h` on.
+// Takes the features `u` of a tile through all steps, and returns where their outcome lies: in one
+// of the buffers from `h` on.
 template <class Sizes, class V>
 V* run_steps(const Model<Element<V>>& model, const V* u, V* h, int tile) {
     const std::size_t buffer = static_cast<std::size_t>(model.width) * tile;
@@ -91,9 +92,16 @@ V* run_steps(const Model<Element<V>>& model, const V* u, V* h, int tile) {
             continue;
         }
         switch (step->kind) {
-            case Kind::sort: sort(Sizes(), h, step->n_in, tile, step->group_size, step->network); break;
-            case Kind::pointwise: pointwise(*step, reinterpret_cast<Element<V>*>(h), n * n_lanes<V>); break;
-            case Kind::save: __builtin_memcpy(saved, h, n * sizeof(V)); saved += buffer; break;
+            case Kind::sort:
+                sort(Sizes(), h, step->n_in, tile, step->group_size, step->network);
+                break;
+            case Kind::pointwise:
+                pointwise(*step, reinterpret_cast<Element<V>*>(h), n * n_lanes<V>);
+                break;
+            case Kind::save:
+                __builtin_memcpy(saved, h, n * sizeof(V));
+                saved += buffer;
+                break;
             case Kind::merge:
                 saved -= buffer;
                 merge(broadcast<V>(step->keep), broadcast<V>(step->add), saved, h, n);

@@ -10,7 +10,8 @@ namespace isotone {
 template <class T>
 struct ScorerKernels {
     std::size_t (*workspace_size)(const Model<T>&);  // in numbers
-    std::size_t (*score)(const Model<T>&, const Column*, std::size_t n, T fill, T* out, T* workspace);
+    std::size_t (*score)(const Model<T>&, const Column*, std::size_t n, T fill, T* out,
+                         T* workspace);
 };
 
 namespace ISOTONE_ISA {

@@ -1,5 +1,5 @@
-// Networks of float. Compiled once per instruction set, apart from the other precision: one compiler
-// takes half a minute for each.
+// Networks of float. Compiled once per instruction set, apart from the other precision: one
+// compiler takes half a minute for each.
 #include "scorer/every_size.hpp"
 
 namespace isotone::ISOTONE_ISA {

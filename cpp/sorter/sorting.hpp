@@ -1,8 +1,8 @@
 // Sorters that remember: which wire every value came from, in a stable order, NaN last.
 //
-// The fast comparators are right for rows of different numbers only: of two that tie they keep one,
-// and a NaN may get lost. So a row is sorted fast, then `is_strictly_ascending` tells whether the
-// result can be trusted, and if not the row is sorted once more with the stable comparator.
+// The fast comparators are right for rows of different numbers only: of two that tie they keep
+// one, and a NaN may get lost. So a row is sorted fast, then `is_strictly_ascending` tells whether
+// the result can be trusted, and if not the row is sorted once more with the stable comparator.
 #pragma once
 
 #include "isotone.hpp"
@@ -96,8 +96,9 @@ void sort_lanes_stable(V* v, Mask<V>* origin, int n, SortingNetwork network) {
         exchange_stable(v[c->low], v[c->high], origin[c->low], origin[c->high]);
 }
 
-// True after a fast sort only if every lane held different numbers: a comparator that loses a value
-// leaves one fewer to tell apart, no comparator brings one back, and a NaN is not less than anything.
+// True after a fast sort only if every lane held different numbers: a comparator that loses a
+// value leaves one fewer to tell apart, no comparator brings one back, and a NaN is not less than
+// anything.
 template <class V>
 bool is_strictly_ascending(const V* v, int n) {
     Mask<V> ok = Mask<V>{} == 0;

@@ -6,9 +6,9 @@
 // these are collected, carried through the normalization and given to Adam.
 #include "trainer/trainer.hpp"
 
+#include "sorter/transpose.hpp"
 #include "trainer/losses.hpp"
 #include "trainer/normalization.hpp"
-#include "sorter/transpose.hpp"
 #include "trainer/workspace.hpp"
 
 namespace isotone::ISOTONE_ISA {
@@ -81,8 +81,7 @@ public:
             load(tile, 1, 0);
             forward(0);
             for (std::size_t row = 0; row < tile.n; ++row)
-                for (int j = 0; j < n_outputs; ++j)
-                    *predictions++ = out[j * tile_rows + row];
+                for (int j = 0; j < n_outputs; ++j) *predictions++ = out[j * tile_rows + row];
         }
     }
 
@@ -274,8 +273,10 @@ private:
 
 template <class T>
 T square_root(T x) {
-    if constexpr (sizeof(T) == sizeof(float)) return __builtin_sqrtf(x);
-    else return __builtin_sqrt(x);
+    if constexpr (sizeof(T) == sizeof(float))
+        return __builtin_sqrtf(x);
+    else
+        return __builtin_sqrt(x);
 }
 
 // As torch.optim.Adam; with a decay as torch.optim.AdamW.

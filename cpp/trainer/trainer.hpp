@@ -1,5 +1,5 @@
-// What bindings/trainer.cpp knows of trainer.cpp: how a stack of small dense networks is described,
-// and two functions per instruction set that work on one member of it.
+// What bindings/trainer.cpp knows of trainer.cpp: how a stack of small dense networks is
+// described, and two functions per instruction set that work on one member of it.
 #pragma once
 
 #include <cstddef>
