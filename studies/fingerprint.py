@@ -65,5 +65,6 @@ def _file(module: str) -> Path | None:
     if top not in ("isotone", "studies") or not rest:
         return None
     base = PACKAGE if top == "isotone" else ROOT / "studies"
-    path = base.joinpath(*rest).with_suffix(".py")
-    return path if path.is_file() else None
+    path = base.joinpath(*rest)
+    files = path.with_suffix(".py"), path / "__init__.py"
+    return next((file for file in files if file.is_file()), None)
