@@ -29,6 +29,7 @@ import contestants
 import isotone
 from contestants import Array, Scorer, Shape, draw
 from isotone import Engine, export
+from isotone.export.cpp import RUNTIME
 from race import Task, pin, race, seconds
 
 PAPER = Shape((4, 20, 20, 1))
@@ -82,7 +83,7 @@ def roofline(isa: str) -> tuple[dict[str, Task], float]:
         library = Path(directory) / "roofline.so"
         command = ["c++", "-std=c++17", "-O3", "-shared", "-fPIC", "-Wno-psabi", *ROOF_FLAGS[isa]]
         source = str(HERE / "roofline.cpp")
-        include = f"-I{HERE.parent / 'cpp'}"
+        include = f"-I{RUNTIME.parent}"
         subprocess.run([*command, include, source, "-o", str(library)], check=True)
         functions = ctypes.CDLL(str(library))
     tasks: dict[str, Task] = {

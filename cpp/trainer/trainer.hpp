@@ -1,11 +1,11 @@
-// What trainer_binding.cpp knows of trainer.cpp: how a stack of small dense networks is described,
-// and two functions per instruction set that work on one member of it.
+// What bindings/trainer.cpp knows of trainer.cpp: how a stack of small dense networks is
+// described, and two functions per instruction set that work on one member of it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "sorting.hpp"
+#include "sorter/sorting.hpp"
 
 namespace isotone {
 
@@ -23,7 +23,7 @@ enum class Size { column_sum, row_sum, row_maximum };
 struct Layer {
     int n_in, n_out, group_size;
     Size size;
-    Network network;
+    SortingNetwork network;
     std::size_t weight, bias;
 };
 

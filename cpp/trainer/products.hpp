@@ -5,7 +5,7 @@
 // of every addition is the same whatever the length of a vector.
 #pragma once
 
-#include "arithmetic.hpp"
+#include "trainer/arithmetic.hpp"
 
 namespace isotone::ISOTONE_ISA {
 
@@ -76,9 +76,7 @@ void add_products_block(const V* left, int left_stride, const V* right, int righ
     V sum[n_left * n_right];
     const auto visit = [&](auto run) ISOTONE_LAMBDA {
         unroll<n_left>([&](auto i) ISOTONE_LAMBDA {
-            unroll<n_right>([&](auto k) ISOTONE_LAMBDA {
-                run(i, k, sum[i * n_right + k]);
-            });
+            unroll<n_right>([&](auto k) ISOTONE_LAMBDA { run(i, k, sum[i * n_right + k]); });
         });
     };
     visit([&](int i, int k, V& s) ISOTONE_LAMBDA { s = sums[i * sums_stride + k * parts]; });
@@ -135,10 +133,10 @@ void collect_sums(const V* vectors, std::size_t n, T* total) {
     for (; i + 4 <= n; i += 4) {
         const Four a = fold(sums + (i + 0) * n_sums), b = fold(sums + (i + 1) * n_sums);
         const Four c = fold(sums + (i + 2) * n_sums), d = fold(sums + (i + 3) * n_sums);
-        const Four ab = __builtin_shufflevector(a, b, 0, 4, 1, 5) +
-                        __builtin_shufflevector(a, b, 2, 6, 3, 7);
-        const Four cd = __builtin_shufflevector(c, d, 0, 4, 1, 5) +
-                        __builtin_shufflevector(c, d, 2, 6, 3, 7);
+        const Four ab =
+            __builtin_shufflevector(a, b, 0, 4, 1, 5) + __builtin_shufflevector(a, b, 2, 6, 3, 7);
+        const Four cd =
+            __builtin_shufflevector(c, d, 0, 4, 1, 5) + __builtin_shufflevector(c, d, 2, 6, 3, 7);
         const Four all = __builtin_shufflevector(ab, cd, 0, 1, 4, 5) +
                          __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
         __builtin_memcpy(total + i, &all, sizeof(Four));

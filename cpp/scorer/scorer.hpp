@@ -1,4 +1,4 @@
-// What binding code knows of scorer.cpp: isotone.hpp compiled for one instruction set.
+// What bindings/scorer.cpp knows of isotone.hpp, compiled once per instruction set.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@ namespace isotone {
 template <class T>
 struct ScorerKernels {
     std::size_t (*workspace_size)(const Model<T>&);  // in numbers
-    std::size_t (*score)(const Model<T>&, const Column*, std::size_t n, T fill, T* out, T* workspace);
+    std::size_t (*score)(const Model<T>&, const Column*, std::size_t n, T fill, T* out,
+                         T* workspace);
 };
 
 namespace ISOTONE_ISA {

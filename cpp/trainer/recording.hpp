@@ -4,7 +4,7 @@
 // Ties are never swapped. A NaN may get lost, so a caller must see to it that there is none.
 #pragma once
 
-#include "sorting.hpp"
+#include "sorter/sorting.hpp"
 
 namespace isotone::ISOTONE_ISA {
 
@@ -84,9 +84,10 @@ inline bool run_unrolled_size(int n, Run run) {
     switch (n) {
 #define ISOTONE_SIZE(size) \
     case size: run(std::integral_constant<int, size>()); return true;
-        ISOTONE_SIZE(2) ISOTONE_SIZE(3) ISOTONE_SIZE(4) ISOTONE_SIZE(5) ISOTONE_SIZE(6)
-        ISOTONE_SIZE(8) ISOTONE_SIZE(10) ISOTONE_SIZE(12) ISOTONE_SIZE(15) ISOTONE_SIZE(16)
-        ISOTONE_SIZE(20) ISOTONE_SIZE(24) ISOTONE_SIZE(32)
+        ISOTONE_SIZE(2)
+        ISOTONE_SIZE(3) ISOTONE_SIZE(4) ISOTONE_SIZE(5) ISOTONE_SIZE(6) ISOTONE_SIZE(8)
+            ISOTONE_SIZE(10) ISOTONE_SIZE(12) ISOTONE_SIZE(15) ISOTONE_SIZE(16) ISOTONE_SIZE(20)
+                ISOTONE_SIZE(24) ISOTONE_SIZE(32)
 #undef ISOTONE_SIZE
     }
     return false;
@@ -94,7 +95,7 @@ inline bool run_unrolled_size(int n, Run run) {
 
 // `network` is the one for n wires; `swaps` has one entry for each of its comparators.
 template <class V>
-void sort_recorded(V* v, int n, int stride, Network network, Swap<V>* swaps) {
+void sort_recorded(V* v, int n, int stride, SortingNetwork network, Swap<V>* swaps) {
     if (run_unrolled_size(n, [&](auto size) { sort_recorded_unrolled<size>(v, stride, swaps); }))
         return;
     for (auto c = network.first; c != network.last; ++c)
@@ -102,7 +103,7 @@ void sort_recorded(V* v, int n, int stride, Network network, Swap<V>* swaps) {
 }
 
 template <class V>
-void sort_back(V* v, int n, int stride, Network network, const Swap<V>* swaps) {
+void sort_back(V* v, int n, int stride, SortingNetwork network, const Swap<V>* swaps) {
     if (run_unrolled_size(n, [&](auto size) { sort_back_unrolled<size>(v, stride, swaps); }))
         return;
     for (const Comparator* c = network.last; c-- != network.first;)

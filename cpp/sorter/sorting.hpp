@@ -1,8 +1,8 @@
 // Sorters that remember: which wire every value came from, in a stable order, NaN last.
 //
-// The fast comparators are right for rows of different numbers only: of two that tie they keep one,
-// and a NaN may get lost. So a row is sorted fast, then `is_strictly_ascending` tells whether the
-// result can be trusted, and if not the row is sorted once more with the stable comparator.
+// The fast comparators are right for rows of different numbers only: of two that tie they keep
+// one, and a NaN may get lost. So a row is sorted fast, then `is_strictly_ascending` tells whether
+// the result can be trusted, and if not the row is sorted once more with the stable comparator.
 #pragma once
 
 #include "isotone.hpp"
@@ -75,14 +75,14 @@ inline void number_wires(M* origin, int n) {
 
 // Sorts the values of every lane; `network` is the one for n wires.
 template <class V>
-void sort_lanes(V* v, int n, Network network) {
+void sort_lanes(V* v, int n, SortingNetwork network) {
     if (is_unrolled(n)) return sort_short(n, ShortSizes(), v);
     for (auto c = network.first; c != network.last; ++c) exchange(v[c->low], v[c->high]);
 }
 
 // Also writes which wire each value came from.
 template <class V>
-void sort_lanes(V* v, Mask<V>* origin, int n, Network network) {
+void sort_lanes(V* v, Mask<V>* origin, int n, SortingNetwork network) {
     if (is_unrolled(n)) return sort_short(n, ShortSizes(), v, origin);
     number_wires(origin, n);
     for (auto c = network.first; c != network.last; ++c)
@@ -90,14 +90,15 @@ void sort_lanes(V* v, Mask<V>* origin, int n, Network network) {
 }
 
 template <class V>
-void sort_lanes_stable(V* v, Mask<V>* origin, int n, Network network) {
+void sort_lanes_stable(V* v, Mask<V>* origin, int n, SortingNetwork network) {
     number_wires(origin, n);
     for (auto c = network.first; c != network.last; ++c)
         exchange_stable(v[c->low], v[c->high], origin[c->low], origin[c->high]);
 }
 
-// True after a fast sort only if every lane held different numbers: a comparator that loses a value
-// leaves one fewer to tell apart, no comparator brings one back, and a NaN is not less than anything.
+// True after a fast sort only if every lane held different numbers: a comparator that loses a
+// value leaves one fewer to tell apart, no comparator brings one back, and a NaN is not less than
+// anything.
 template <class V>
 bool is_strictly_ascending(const V* v, int n) {
     Mask<V> ok = Mask<V>{} == 0;

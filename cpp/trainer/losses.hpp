@@ -1,8 +1,8 @@
 // Losses of a vector of events. Each takes the outputs and leaves the derivatives in their place.
 #pragma once
 
-#include "arithmetic.hpp"
-#include "trainer.hpp"
+#include "trainer/arithmetic.hpp"
+#include "trainer/trainer.hpp"
 
 namespace isotone::ISOTONE_ISA {
 

@@ -1,6 +1,6 @@
 // The Python module `isotone._engine`: checks arguments, picks the instruction set, releases the
 // interpreter lock and calls the kernels. What scores and trains is bound in
-// scorer_binding.cpp and trainer_binding.cpp.
+// scorer.cpp and trainer.cpp.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "dispatch.hpp"
+#include "bindings/dispatch.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -49,8 +49,9 @@ void check_layout(const char* name, const Array& array) {
         fail(quoted + " has shape " + describe_shape(array) +
              "; it must be (n_groups, group_size): reshape it.");
     if (array.size() > 0 && !is_contiguous(array))
-        fail(quoted + " is not C-contiguous; the engine reads rows in order: copy it first, for "
-                      "example with .contiguous().");
+        fail(quoted +
+             " is not C-contiguous; the engine reads rows in order: copy it first, for "
+             "example with .contiguous().");
 }
 
 template <class Array>
@@ -63,7 +64,8 @@ void check_shape(const char* name, const Array& array, const Input& x) {
 }
 
 template <class Array>
-void check_dtype(const char* name, const Array& array, nb::dlpack::dtype dtype, const char* wanted) {
+void check_dtype(const char* name, const Array& array, nb::dlpack::dtype dtype,
+                 const char* wanted) {
     if (array.dtype() != dtype)
         throw nb::type_error(("`" + std::string(name) + "` has another dtype than the " + wanted +
                               " that is needed; convert or allocate it so.")
@@ -93,7 +95,7 @@ void dispatch_dtype(const char* name, const Input& x, const char* out_name, cons
 std::vector<std::pair<int, int>> comparators(std::size_t n) {
     check_size(n);
     std::vector<std::pair<int, int>> pairs;
-    const Network network = find_network(static_cast<int>(n));
+    const SortingNetwork network = find_network(static_cast<int>(n));
     for (auto c = network.first; c != network.last; ++c) pairs.emplace_back(c->low, c->high);
     return pairs;
 }
@@ -115,8 +117,12 @@ void leave_default_state(std::uint64_t found) {
 
 // ---- entry points -------------------------------------------------------------------------
 
-void run_sort(const Kernels& kernels, const SortTask<float>& task) { kernels.sort_float(task); }
-void run_sort(const Kernels& kernels, const SortTask<double>& task) { kernels.sort_double(task); }
+void run_sort(const Kernels& kernels, const SortTask<float>& task) {
+    kernels.sorter->sort_float(task);
+}
+void run_sort(const Kernels& kernels, const SortTask<double>& task) {
+    kernels.sorter->sort_double(task);
+}
 
 void sort_into(const Input& x, const Output& values, std::int16_t* index, const std::string& isa) {
     check_shape("values", values, x);
@@ -125,8 +131,12 @@ void sort_into(const Input& x, const Output& values, std::int16_t* index, const 
     dispatch_dtype("x", x, "values", values, [&](auto zero) {
         using T = decltype(zero);
         const int n = static_cast<int>(x.shape(1));
-        const SortTask<T> task = {static_cast<const T*>(x.data()), static_cast<T*>(values.data()),
-                                  index, x.shape(0), n, find_network(n)};
+        const SortTask<T> task = {static_cast<const T*>(x.data()),
+                                  static_cast<T*>(values.data()),
+                                  index,
+                                  x.shape(0),
+                                  n,
+                                  find_network(n)};
         nb::gil_scoped_release release;
         run_sort(kernels, task);
     });

@@ -1,9 +1,9 @@
 // The memory that training one member needs.
 #pragma once
 
-#include "normalization.hpp"
-#include "products.hpp"
-#include "recording.hpp"
+#include "trainer/normalization.hpp"
+#include "trainer/products.hpp"
+#include "trainer/recording.hpp"
 
 namespace isotone::ISOTONE_ISA {
 

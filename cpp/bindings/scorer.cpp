@@ -1,5 +1,5 @@
-// Binds the scorer: `Program`, a network as the engine runs it. It checks that buffers have the sizes
-// that the kernels will read and write; `isotone.engine` explains mistakes to users.
+// Binds the scorer: `Program`, a network as the engine runs it. It checks that buffers have the
+// sizes that the kernels will read and write; `isotone.engine` explains mistakes to users.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
@@ -9,15 +9,15 @@
 #include <deque>
 #include <future>
 #include <list>
-#include <optional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <variant>
 #include <vector>
 
-#include "dispatch.hpp"
+#include "bindings/dispatch.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -31,7 +31,9 @@ constexpr std::size_t least_rows_of_a_thread = 1024;
 constexpr std::size_t shared_lock_rows = 256;  // fewer keep the interpreter lock, which is cheaper
 
 const ScorerKernels<float>& scorer(const Kernels& kernels, float) { return *kernels.scorer_float; }
-const ScorerKernels<double>& scorer(const Kernels& kernels, double) { return *kernels.scorer_double; }
+const ScorerKernels<double>& scorer(const Kernels& kernels, double) {
+    return *kernels.scorer_double;
+}
 
 // ---- memory -------------------------------------------------------------------------------
 
@@ -39,7 +41,9 @@ const ScorerKernels<double>& scorer(const Kernels& kernels, double) { return *ke
 template <class T>
 T* find_workspace(std::size_t size) {
     struct Free {
-        void operator()(T* p) const { ::operator delete(p, std::align_val_t(workspace_alignment)); }
+        void operator()(T* p) const {
+            ::operator delete(p, std::align_val_t(workspace_alignment));
+        }
     };
     thread_local std::unique_ptr<T, Free> memory;
     thread_local std::size_t capacity = 0;
@@ -70,7 +74,8 @@ public:
 private:
     bool is_format(char code) const {
         const char* format = view_.format ? view_.format : "";
-        if (*format == '@' || *format == '=' || *format == '<') ++format;  // little-endian machines
+        if (*format == '@' || *format == '=' || *format == '<')
+            ++format;  // little-endian machines
         return format[0] == code && format[1] == '\0';
     }
 
@@ -87,8 +92,11 @@ public:
     Numbered(std::vector<Feature> features, Numbers residual, double clip, double grid)
         : features_(std::move(features)) {
         const int n = static_cast<int>(features_.size());
-        model_ = {n, static_cast<int>(residual.shape(1)), 0, n, 0, features_.data(), nullptr,
-                  keep(residual), clip, grid};
+        model_ = {n,       static_cast<int>(residual.shape(1)),
+                  0,       n,
+                  0,       features_.data(),
+                  nullptr, keep(residual),
+                  clip,    grid};
         units_ = n;
     }
 
@@ -191,7 +199,8 @@ public:
           threads_(threads) {
         const std::size_t n = log.size();
         if (n == 0 || scaling.ndim() != 2 || scaling.shape(0) != n || scaling.shape(1) != 4 ||
-            residual.ndim() != 2 || residual.shape(0) != n || residual.shape(1) == 0 || threads < 1)
+            residual.ndim() != 2 || residual.shape(0) != n || residual.shape(1) == 0 ||
+            threads < 1)
             fail("every feature needs four numbers of scaling and a row of residuals.");
         check_width(n);
         check_matrix(n, residual.shape(1));
@@ -340,8 +349,8 @@ private:
         return share(work, batch.n);
     }
 
-    // Sum of work(first, last) over parts of n events, one per thread. A future waits for its thread
-    // when it goes, whatever was thrown meanwhile.
+    // Sum of work(first, last) over parts of n events, one per thread. A future waits for its
+    // thread when it goes, whatever was thrown meanwhile.
     template <class Work>
     std::int64_t share(Work work, std::size_t n) const {
         const std::size_t most = n / least_rows_of_a_thread + 1;
@@ -373,8 +382,8 @@ void bind_scorer(nb::module_& m) {
     nb::class_<Program>(m, "Program", "A network as the engine runs it; steps are added in order.")
         .def(nb::init<const std::string&, std::vector<bool>, Numbers, Numbers, double, double, int,
                       const std::string&>(),
-             "precision"_a, "log"_a, "scaling"_a, "residual"_a, "clip"_a, "grid"_a, "threads"_a = 1,
-             "isa"_a = "")
+             "precision"_a, "log"_a, "scaling"_a, "residual"_a, "clip"_a, "grid"_a,
+             "threads"_a = 1, "isa"_a = "")
         .def("dense", &Program::dense, "weight"_a, "bias"_a)
         .def("sort", &Program::sort, "group_size"_a)
         .def("pointwise", &Program::pointwise, "name"_a, "slope"_a)

@@ -1,4 +1,4 @@
-#include "dispatch.hpp"
+#include "bindings/dispatch.hpp"
 
 #include <array>
 #include <mutex>
@@ -49,7 +49,7 @@ const Kernels& choose_kernels(const std::string& isa) {
 
 // ---- networks -----------------------------------------------------------------------------
 
-Network find_network(int n) {
+SortingNetwork find_network(int n) {
     static std::array<std::once_flag, max_group_size + 1> flags;
     static std::array<std::vector<Comparator>, max_group_size + 1> networks;
     std::vector<Comparator>& network = networks[n];

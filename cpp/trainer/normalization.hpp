@@ -1,7 +1,7 @@
 // Normalized weights, Eq. 8, and the derivative through the normalization.
 #pragma once
 
-#include "trainer.hpp"
+#include "trainer/trainer.hpp"
 
 namespace isotone::ISOTONE_ISA {
 

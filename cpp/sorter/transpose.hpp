@@ -1,7 +1,7 @@
 // Small squares of numbers, transposed in registers.
 #pragma once
 
-#include "sorting.hpp"
+#include "sorter/sorting.hpp"
 
 namespace isotone::ISOTONE_ISA {
 

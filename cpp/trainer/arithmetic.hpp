@@ -3,7 +3,7 @@
 // such instruction and rounds twice.
 #pragma once
 
-#include "sorting.hpp"
+#include "sorter/sorting.hpp"
 
 namespace isotone::ISOTONE_ISA {
 

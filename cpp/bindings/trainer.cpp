@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "dispatch.hpp"
+#include "bindings/dispatch.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -1,6 +1,6 @@
-// scalar.cuh: the runtime of isotone.hpp for one event per thread, on GPUs and on the host. The CUDA
-// export puts it in front of a model. In double precision it gives the bits of isotone.hpp: the same
-// operations in the same order, and nothing is fused.
+// scalar.cuh: the runtime of isotone.hpp for one event per thread, on GPUs and on the host. The
+// CUDA export puts it in front of a model. In double precision it gives the bits of isotone.hpp:
+// the same operations in the same order, and nothing is fused.
 #if !defined(ISOTONE_SCALAR)
 #define ISOTONE_SCALAR
 
@@ -214,12 +214,12 @@ ISOTONE_BOTH void pointwise(Function function, double slope, T* h) {
     for (int i = 0; i < n; ++i) h[i] = static_cast<T>(function(static_cast<double>(h[i]), slope));
 }
 
-#define ISOTONE_ACTIVATION(name, result)                                        \
-    struct name {                                                               \
-        ISOTONE_BOTH double operator()(double h, double slope) const {          \
-            (void)slope;                                                        \
-            return result;                                                      \
-        }                                                                       \
+#define ISOTONE_ACTIVATION(name, result)                               \
+    struct name {                                                      \
+        ISOTONE_BOTH double operator()(double h, double slope) const { \
+            (void)slope;                                               \
+            return result;                                             \
+        }                                                              \
     };
 
 ISOTONE_BOTH double softplus_of(double h) {

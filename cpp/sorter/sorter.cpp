@@ -1,10 +1,11 @@
 // Sorts rows in memory. Compiled once per instruction set, in its own namespace; no functions of
 // the standard library here, for the reason given in isotone.hpp.
-#include "kernels.hpp"
+#include "sorter/sorter.hpp"
 
 #include <new>
 
-#include "transpose.hpp"
+#include "sorter/sorting.hpp"
+#include "sorter/transpose.hpp"
 
 namespace isotone::ISOTONE_ISA {
 namespace {
@@ -127,12 +128,8 @@ void sort(const SortTask<T>& task) {
     }
 }
 
-#define ISOTONE_STRINGIFY(name) #name
-#define ISOTONE_NAME_OF(macro) ISOTONE_STRINGIFY(macro)
-
 }  // namespace
 
-const Kernels kernels = {ISOTONE_NAME_OF(ISOTONE_ISA), sort<float>, sort<double>, &scorer_float,
-                         &scorer_double, &trainer_float, &trainer_double};
+const SorterKernels sorter = {sort<float>, sort<double>};
 
 }  // namespace isotone::ISOTONE_ISA

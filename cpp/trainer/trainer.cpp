@@ -4,12 +4,12 @@
 // Events pass in tiles: forward, loss and backward while everything is in the cache. After a few
 // tiles their contributions are added to partial sums of the weights' gradients; once per batch
 // these are collected, carried through the normalization and given to Adam.
-#include "trainer.hpp"
+#include "trainer/trainer.hpp"
 
-#include "losses.hpp"
-#include "normalization.hpp"
-#include "transpose.hpp"
-#include "workspace.hpp"
+#include "sorter/transpose.hpp"
+#include "trainer/losses.hpp"
+#include "trainer/normalization.hpp"
+#include "trainer/workspace.hpp"
 
 namespace isotone::ISOTONE_ISA {
 namespace {
@@ -81,8 +81,7 @@ public:
             load(tile, 1, 0);
             forward(0);
             for (std::size_t row = 0; row < tile.n; ++row)
-                for (int j = 0; j < n_outputs; ++j)
-                    *predictions++ = out[j * tile_rows + row];
+                for (int j = 0; j < n_outputs; ++j) *predictions++ = out[j * tile_rows + row];
         }
     }
 
@@ -274,8 +273,10 @@ private:
 
 template <class T>
 T square_root(T x) {
-    if constexpr (sizeof(T) == sizeof(float)) return __builtin_sqrtf(x);
-    else return __builtin_sqrt(x);
+    if constexpr (sizeof(T) == sizeof(float))
+        return __builtin_sqrtf(x);
+    else
+        return __builtin_sqrt(x);
 }
 
 // As torch.optim.Adam; with a decay as torch.optim.AdamW.
