@@ -21,7 +21,6 @@ import numpy as np
 import torch
 
 import isotone
-from isotone.elementary import Floats, Reals
 from isotone.inputs.codes import Codes
 from isotone.losses import CrossEntropy, Loss, SquaredError
 from isotone.nn.initialization import Init
@@ -29,6 +28,7 @@ from isotone.nn.network import MonotonicNetwork
 from isotone.training.learners import FusedLearner, make_learner
 from isotone.training.recipe import Recipe
 from isotone.training.rows import Rows
+from isotone.typing import Floats, Reals
 from studies.tabular.contest import (
     BUDGET,
     Choice,

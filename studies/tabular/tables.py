@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from isotone.elementary import Floats
+from isotone.typing import Floats
 from studies.tabular import beginnings
 from studies.tabular.cells import CONTESTANTS, HERE, ROOT, Cell
 from studies.tabular.datasets import LOADERS

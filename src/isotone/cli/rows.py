@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from isotone.cli.columns import Columns, check_numbers
 from isotone.cli.options import spelled
@@ -17,11 +16,11 @@ from isotone.cli.target import Target, read_target
 from isotone.cli.terminal import errors, printable
 from isotone.data.categories import MAX_CATEGORIES, find_inputs
 from isotone.data.table import Table, open_table
-from isotone.elementary import Floats
 from isotone.inputs.cells import finite_or_blank, floats, is_blank, is_text, truths_as_numbers
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category
 from isotone.inputs.frames import is_category
+from isotone.typing import Bools, Floats, Indices
 
 _MANY = 20  # rows that no other column counts by chance
 _YES_OR_NO = {"yes", "no", "y", "n", "t", "f", "on", "off", "none", ""}
@@ -47,7 +46,7 @@ class LabeledRows:
         weight = None if self.weight is None else self.weight[mask]
         return LabeledRows(self.X[mask], self.y[mask], weight)
 
-    def counted(self) -> NDArray[np.intp]:
+    def counted(self) -> Indices:
         """Numbers of the rows that do not have weight 0."""
         return np.arange(len(self)) if self.weight is None else np.flatnonzero(self.weight > 0)
 
@@ -285,14 +284,14 @@ def _refuse_new_gaps(path: str, rows: LabeledRows, other: LabeledRows, inputs: I
         )
 
 
-def _traits(rows: LabeledRows, target: Target) -> NDArray[np.bool_]:
+def _traits(rows: LabeledRows, target: Target) -> Bools:
     """What some rows have and others do not: gaps, and classes."""
     classes = range(len(target.classes or ()))
     of_class = [rows.y == k for k in classes]
     return np.column_stack([np.isnan(rows.X), *of_class])
 
 
-def _only_there(traits: NDArray[np.bool_], left: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _only_there(traits: Bools, left: Bools) -> Bools:
     """Rows that have a trait which only rows that are left out have: they must be trained on."""
     alone = traits[left].any(axis=0) & ~traits[~left].any(axis=0)
     return np.asarray(left & traits[:, alone].any(axis=1), dtype=np.bool_)

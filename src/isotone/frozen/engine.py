@@ -12,10 +12,10 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
-from isotone.elementary import Floats, Reals
 from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
 from isotone.inputs.chain import Inputs, Policy, check_policy
 from isotone.inputs.scaling import Scaling
+from isotone.typing import Floats, Reals
 
 try:
     from isotone._engine import Program, instruction_sets

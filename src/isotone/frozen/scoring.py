@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from isotone.data.table import Table, open_table, split_tree, suffix_of, write_table
-from isotone.elementary import Reals
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
 from isotone.frozen.engine import Engine
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Policy
 from isotone.locks import sole_use
+from isotone.typing import Reals
 from isotone.untrusted import parse_json, read_json
 from isotone.workers import Workers, run
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from isotone.elementary import Floats, Reals
 from isotone.inputs.frames import is_category
+from isotone.typing import Floats, Reals
 
 # How people write that there is no number.
 _BLANK = pa.array(["", "-", "?", "na", "n/a", "#n/a", "nan", "null", "none"])
@@ -80,8 +80,8 @@ def numbers_of(values: Any, name: str) -> Reals:
 def _refuse_categories(kind: Any, name: str) -> None:
     if is_category(kind):
         raise ValueError(
-            f"column {name!r} is stored as categories ({kind}), which have no size even where they "
-            "are written as numbers; it must hold numbers: convert it if it does"
+            f"column {name!r} is stored as categories ({kind}), which have no size even where "
+            "they are written as numbers; it must hold numbers: convert it if it does"
         )
 
 

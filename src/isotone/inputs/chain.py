@@ -19,7 +19,6 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from isotone.elementary import Floats, Reals
 from isotone.inputs.columns import (
     Category,
     Column,
@@ -31,6 +30,7 @@ from isotone.inputs.columns import (
 )
 from isotone.inputs.frames import column_names, has_names
 from isotone.inputs.scaling import as_numbers
+from isotone.typing import Floats, Reals
 
 # An error, as if it were missing, no score (NaN), or this score.
 Policy = Literal["error", "missing", "skip"] | float

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from isotone.elementary import Floats, Reals
 from isotone.inputs.cells import arrow_of, is_blank, labels, numbers_of
+from isotone.typing import Floats, Reals
 
 UNSEEN = math.inf
 
