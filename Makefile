@@ -90,9 +90,9 @@ trigger: venv
 ifdef QUICK
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger --quick --out $(TRIGGER)/quick
 else
-	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.sample --size full --out $(TRIGGER)/sample
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.simulation.sample --size full --out $(TRIGGER)/sample
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger --sample $(TRIGGER)/sample --out $(TRIGGER) --threads 2
-	$(BIN)/python -m studies.trigger.page $(TRIGGER)
+	$(BIN)/python -m studies.trigger.pages $(TRIGGER)
 endif
 
 report-picture: venv

@@ -21,9 +21,9 @@ from rich.console import Console
 
 import isotone
 from demo import files, summary, table
-from studies.trigger import figures
-from studies.trigger.efficiency import EDGES
-from studies.trigger.models import (
+from studies.trigger.analysis import figures
+from studies.trigger.analysis.efficiency import EDGES
+from studies.trigger.analysis.models import (
     Effort,
     Lipschitz,
     Model,
@@ -31,9 +31,9 @@ from studies.trigger.models import (
     train_lipschitz,
     train_trees,
 )
-from studies.trigger.study import COMMITTED, FREE, OURS, QUICK, TREES, Verdict, judge
-from studies.trigger.tables import FOUR, TWO, Tables
-from studies.trigger.working_point import MAX_RATE, exposure
+from studies.trigger.analysis.study import COMMITTED, FREE, OURS, QUICK, TREES, Verdict, judge
+from studies.trigger.analysis.tables import FOUR, TWO, Tables
+from studies.trigger.analysis.working_point import MAX_RATE, exposure
 
 SAMPLE = Path(os.path.relpath(COMMITTED))
 

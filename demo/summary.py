@@ -12,10 +12,10 @@ from demo import files
 from isotone import Certificate
 from isotone.frozen.engine import Engine
 from isotone.rounding import digits_down, digits_up
-from studies.trigger.efficiency import EDGES
-from studies.trigger.parameters import Floats
-from studies.trigger.study import FREE, OURS, Verdict, late_to_plateau
-from studies.trigger.tables import Tables
+from studies.trigger.analysis.efficiency import EDGES
+from studies.trigger.analysis.study import FREE, OURS, Verdict, late_to_plateau
+from studies.trigger.analysis.tables import Tables
+from studies.trigger.simulation.parameters import Floats
 
 
 @dataclass(frozen=True)

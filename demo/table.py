@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from isotone.data.table import write_table
-from studies.trigger.candidates import FEATURES
-from studies.trigger.tables import Candidates, Tables
+from studies.trigger.analysis.tables import Candidates, Tables
+from studies.trigger.simulation.candidates import FEATURES
 
 
 def write(tables: Tables, path: Path) -> int:

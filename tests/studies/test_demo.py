@@ -13,8 +13,8 @@ import isotone
 from demo import __main__ as demo
 from demo import files, summary
 from isotone.data.table import read_numbers
-from studies.trigger.models import Effort
-from studies.trigger.study import OURS
+from studies.trigger.analysis.models import Effort
+from studies.trigger.analysis.study import OURS
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,11 @@
 
 Question: do they hang on the two parameters that were chosen with the result in view?
 Data: any sample; candidates with a ghost, or with a track from material, are thinned at random.
-    For more of them, the collisions that passed worse detectors (`studies.trigger.detectors`).
+    For more of them, the collisions that passed worse detectors (`detectors`).
 Claim: ours never falls at long lifetimes; the free network does unless both sources are gone.
 Run time: a minute on a full sample.
 
-    python -m studies.trigger.dependence
+    python -m studies.trigger.analysis.dependence
 
 Any other setting needs a new sample: `--set ghosts=0.03` when making it.
 """
@@ -22,11 +22,19 @@ from typing import Any
 import numpy as np
 import torch
 
-from studies.trigger.candidates import KINDS
-from studies.trigger.detectors import DETECTORS, NOMINAL, Amount, Response, changed
-from studies.trigger.models import Effort, train_free, train_lipschitz
-from studies.trigger.study import COMMITTED, FREE, OURS, QUICK, judge, late_to_plateau, medians
-from studies.trigger.tables import TWO, Tables
+from studies.trigger.analysis.detectors import DETECTORS, NOMINAL, Amount, Response, changed
+from studies.trigger.analysis.models import Effort, train_free, train_lipschitz
+from studies.trigger.analysis.study import (
+    COMMITTED,
+    FREE,
+    OURS,
+    QUICK,
+    judge,
+    late_to_plateau,
+    medians,
+)
+from studies.trigger.analysis.tables import TWO, Tables
+from studies.trigger.simulation.candidates import KINDS
 
 #: shares of candidates with ghosts and from material that are kept
 Settings = Sequence[tuple[float, float]]
@@ -110,7 +118,7 @@ def row(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="studies.trigger.dependence")
+    parser = argparse.ArgumentParser(prog="studies.trigger.analysis.dependence")
     parser.add_argument("--sample", type=Path, default=COMMITTED)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="short training")

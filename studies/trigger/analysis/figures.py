@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from isotone.plot import color_map
 from isotone.trigger.efficiency import Efficiency
-from studies.trigger.models import Model
-from studies.trigger.parameters import Floats, Ints
+from studies.trigger.analysis.models import Model
+from studies.trigger.simulation.parameters import Floats, Ints
 
 BEAUTY_COLOR, CHARM_COLOR = "#0072B2", "#D55E00"
 _GRID = 100

@@ -1,7 +1,7 @@
 """The study: train, choose working points by rate, and draw Figs. 4, 5 and 6.
 
 Question: does monotonicity keep the longest-lived hadrons, and what does it cost?
-Data: a sample made by `studies.trigger.sample`; without one, the small sample beside this file.
+Data: a sample made by `studies.trigger.simulation.sample`; without one, the small sample.
 Claim: the free network loses beauty beyond 15 ps, ours stays flat; the cost is small.
 Run time: a full sample one or two minutes.
 
@@ -21,19 +21,19 @@ import numpy as np
 
 from isotone.trigger.efficiency import Efficiency
 from isotone.trigger.working_point import WorkingPoint
-from studies.trigger import figures
-from studies.trigger.efficiency import by_channel, by_proper_time, passing
-from studies.trigger.models import (
+from studies.trigger.analysis import figures
+from studies.trigger.analysis.efficiency import by_channel, by_proper_time, passing
+from studies.trigger.analysis.models import (
     Effort,
     Model,
     train_free,
     train_lipschitz,
     train_trees,
 )
-from studies.trigger.tables import FOUR, TWO, Tables
-from studies.trigger.working_point import choose
+from studies.trigger.analysis.tables import FOUR, TWO, Tables
+from studies.trigger.analysis.working_point import choose
 
-COMMITTED = Path(__file__).with_name("small")
+COMMITTED = Path(__file__).parents[1] / "small"
 QUICK = Effort(epochs=8, batch_size=128, trees=60)
 FREE, TREES, OURS = "unconstrained network", "monotone trees", "monotone Lipschitz network"
 FREE_TREES = "unconstrained trees"

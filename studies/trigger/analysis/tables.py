@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from studies.trigger.candidates import BACKGROUND, FEATURES, kinds
-from studies.trigger.parameters import Bools, Floats, Ints
-from studies.trigger.storage import provenance, read
+from studies.trigger.simulation.candidates import BACKGROUND, FEATURES, kinds
+from studies.trigger.simulation.parameters import Bools, Floats, Ints
+from studies.trigger.simulation.storage import provenance, read
 
 #: directions of the four features: more displaced or faster never looks less interesting
 DIRECTIONS = (1, 1, 0, 1)

@@ -6,7 +6,7 @@ Data: a full sample, and other libraries, whose hadrons are not decayed: what a 
 Claim: no; the shares of libraries scatter within their errors.
 Run time: half a minute for each library.
 
-    python -m studies.trigger.tail --sample results/trigger/sample
+    python -m studies.trigger.analysis.tail --sample results/trigger/sample
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from studies.trigger.hadrons import make_hadrons
-from studies.trigger.parameters import SIZES, Floats, Parameters
-from studies.trigger.storage import read
+from studies.trigger.simulation.hadrons import make_hadrons
+from studies.trigger.simulation.parameters import SIZES, Floats, Parameters
+from studies.trigger.simulation.storage import read
 
 EDGES = np.array([2, 3, 4, 5, 7, 10, 14, *range(18, 32, 2), 32, 36, 42, 50, 400], dtype=float)
 ABOVE = 20.0
@@ -67,7 +67,7 @@ def measured(sample: Path) -> Acceptance:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="studies.trigger.tail")
+    parser = argparse.ArgumentParser(prog="studies.trigger.analysis.tail")
     parser.add_argument("--sample", type=Path, required=True)
     acceptance, libraries = measured(parser.parse_args().sample), []
     for seed in SEEDS:

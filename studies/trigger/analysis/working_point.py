@@ -6,8 +6,8 @@ from typing import Any
 
 from isotone.trigger.working_point import Exposure, WorkingPoint, best_scores
 from isotone.trigger.working_point import choose as choose_by_rate
-from studies.trigger.parameters import Floats
-from studies.trigger.tables import Tables
+from studies.trigger.analysis.tables import Tables
+from studies.trigger.simulation.parameters import Floats
 
 MAX_RATE = 660e3  # Hz
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from studies.trigger.detector import Tracks
-from studies.trigger.parameters import Bools, Floats, Ints, Parameters
-from studies.trigger.particles import Hadrons, Source, pseudorapidity
-from studies.trigger.vertices import Primary, closest_approach, fit, impact
+from studies.trigger.simulation.detector import Tracks
+from studies.trigger.simulation.parameters import Bools, Floats, Ints, Parameters
+from studies.trigger.simulation.particles import Hadrons, Source, pseudorapidity
+from studies.trigger.simulation.vertices import Primary, closest_approach, fit, impact
 
 #: in the order of the network's inputs
 FEATURES = ("ln_fd_chi2", "sum_pt", "vertex_chi2", "ln_min_ip_chi2")

@@ -1,6 +1,6 @@
 """Checks: the numbers that a sample must show, whatever the model will be.
 
-    python -m studies.trigger.checks DIRECTORY
+    python -m studies.trigger.simulation.checks DIRECTORY
 
 The demands are about shapes; they hold for any seed of a large enough sample.
 """
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from studies.trigger.candidates import BACKGROUND, BEAUTY, CHARM, KINDS, kinds
-from studies.trigger.channels import channels
-from studies.trigger.detector import reconstruct
-from studies.trigger.parameters import Floats, Parameters
-from studies.trigger.particles import Particles
-from studies.trigger.storage import provenance, read
+from studies.trigger.simulation.candidates import BACKGROUND, BEAUTY, CHARM, KINDS, kinds
+from studies.trigger.simulation.channels import channels
+from studies.trigger.simulation.detector import reconstruct
+from studies.trigger.simulation.parameters import Floats, Parameters
+from studies.trigger.simulation.particles import Particles
+from studies.trigger.simulation.storage import provenance, read
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ def _resolution() -> list[Check]:
 
 def _lifetimes(directory: Path) -> list[Check]:
     """Mean proper time before the truth cut over the lifetime, and its error."""
-    from studies.trigger.decays import lifetime
-    from studies.trigger.parameters import LIGHT
+    from studies.trigger.simulation.decays import lifetime
+    from studies.trigger.simulation.parameters import LIGHT
 
     hadrons = read(directory / "signal-hadrons.parquet")
     heads = {channel.code: channel.head for channel in channels()}

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from studies.trigger.generators import pythia
-from studies.trigger.parameters import LIGHT, Bools, Floats, Ints, Parameters
-from studies.trigger.particles import (
+from studies.trigger.simulation.generators import pythia
+from studies.trigger.simulation.parameters import LIGHT, Bools, Floats, Ints, Parameters
+from studies.trigger.simulation.particles import (
     BEAUTY,
     CHARGED,
     CHARM,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from studies.trigger.parameters import PLANES, Bools, Floats, Ints, Parameters
-from studies.trigger.particles import CHARGED, Particles, pseudorapidity
+from studies.trigger.simulation.parameters import PLANES, Bools, Floats, Ints, Parameters
+from studies.trigger.simulation.particles import CHARGED, Particles, pseudorapidity
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from studies.trigger.detector import Tracks
-from studies.trigger.parameters import Ints, Parameters
-from studies.trigger.particles import Source, pseudorapidity
+from studies.trigger.simulation.detector import Tracks
+from studies.trigger.simulation.parameters import Ints, Parameters
+from studies.trigger.simulation.particles import Source, pseudorapidity
 
 
 def make_ghosts(

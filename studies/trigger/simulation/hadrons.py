@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from studies.trigger.collisions import Record, collide, collider
-from studies.trigger.generators import pythia
-from studies.trigger.parameters import Floats, Ints, Parameters
-from studies.trigger.particles import BEAUTY, CHARM, pseudorapidity
+from studies.trigger.simulation.collisions import Record, collide, collider
+from studies.trigger.simulation.generators import pythia
+from studies.trigger.simulation.parameters import Floats, Ints, Parameters
+from studies.trigger.simulation.particles import BEAUTY, CHARM, pseudorapidity
 
 _BATCH = 2000
 

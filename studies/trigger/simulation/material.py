@@ -9,9 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from studies.trigger.detector import crossings
-from studies.trigger.parameters import PLANES, Floats, Ints, Parameters
-from studies.trigger.particles import CHARGED, HADRONS, Particles, Source, pseudorapidity
+from studies.trigger.simulation.detector import crossings
+from studies.trigger.simulation.parameters import PLANES, Floats, Ints, Parameters
+from studies.trigger.simulation.particles import (
+    CHARGED,
+    HADRONS,
+    Particles,
+    Source,
+    pseudorapidity,
+)
 
 _SILICON = (14, 28)
 

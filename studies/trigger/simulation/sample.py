@@ -1,6 +1,6 @@
 """The sample: collisions, signal and long-lived signal, made in shards.
 
-    python -m studies.trigger.sample --size small --out results/trigger/sample
+    python -m studies.trigger.simulation.sample --size small --out results/trigger/sample
 
 A sample that was interrupted goes on where it stopped: run the same command again. What it holds
 depends on size, parameters and seed, not on the number of processes. Whoever changes the code of
@@ -21,10 +21,17 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from studies.jobs import end_with_parent
-from studies.trigger.hadrons import Library
-from studies.trigger.parameters import SIZES, Parameters, Plan
-from studies.trigger.storage import load_library, read, write
-from studies.trigger.tasks import STRETCH, Task, collision_tasks, library_tasks, run, signal_tasks
+from studies.trigger.simulation.hadrons import Library
+from studies.trigger.simulation.parameters import SIZES, Parameters, Plan
+from studies.trigger.simulation.storage import load_library, read, write
+from studies.trigger.simulation.tasks import (
+    STRETCH,
+    Task,
+    collision_tasks,
+    library_tasks,
+    run,
+    signal_tasks,
+)
 
 #: the tables of a sample
 TABLES = ("collisions", *STRETCH, *(f"{name}-hadrons" for name in STRETCH))
@@ -157,7 +164,9 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="studies.trigger.sample", description="Make a sample.")
+    parser = argparse.ArgumentParser(
+        prog="studies.trigger.simulation.sample", description="Make a sample."
+    )
     parser.add_argument("--size", choices=SIZES, default="small")
     parser.add_argument("--out", type=Path, default=Path("results/trigger/sample"))
     parser.add_argument("--seed", type=int, default=1)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from studies.trigger.hadrons import Library
+from studies.trigger.simulation.hadrons import Library
 
 #: key of the provenance in a file
 KEY = "isotone.trigger"
@@ -40,7 +40,8 @@ def provenance(path: Path) -> dict[str, Any]:
     metadata = pq.read_schema(path).metadata or {}
     if KEY.encode() not in metadata:
         raise ValueError(
-            f"{str(path)!r} is no file of a sample; make one with studies.trigger.sample"
+            f"{str(path)!r} is no file of a sample; make one with "
+            "python -m studies.trigger.simulation.sample"
         )
     return dict(json.loads(metadata[KEY.encode()]))
 

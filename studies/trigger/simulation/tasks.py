@@ -10,18 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from studies.trigger.candidates import build
-from studies.trigger.channels import channels
-from studies.trigger.collisions import collide, collider
-from studies.trigger.decays import decay
-from studies.trigger.detector import reconstruct
-from studies.trigger.generators import cascade, seed_of
-from studies.trigger.ghosts import make_ghosts
-from studies.trigger.hadrons import Library, make_hadrons, make_multiplicities
-from studies.trigger.material import interact
-from studies.trigger.parameters import Ints, Parameters, Plan
-from studies.trigger.particles import Batch
-from studies.trigger.vertices import primary
+from studies.trigger.simulation.candidates import build
+from studies.trigger.simulation.channels import channels
+from studies.trigger.simulation.collisions import collide, collider
+from studies.trigger.simulation.decays import decay
+from studies.trigger.simulation.detector import reconstruct
+from studies.trigger.simulation.generators import cascade, seed_of
+from studies.trigger.simulation.ghosts import make_ghosts
+from studies.trigger.simulation.hadrons import Library, make_hadrons, make_multiplicities
+from studies.trigger.simulation.material import interact
+from studies.trigger.simulation.parameters import Ints, Parameters, Plan
+from studies.trigger.simulation.particles import Batch
+from studies.trigger.simulation.vertices import primary
 
 #: samples of signal, and how much longer than in nature their hadrons live
 STRETCH = {"signal": 1.0, "longlived": 4.0}

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from studies.trigger.detector import Tracks
-from studies.trigger.parameters import Floats, Ints, Parameters
+from studies.trigger.simulation.detector import Tracks
+from studies.trigger.simulation.parameters import Floats, Ints, Parameters
 
 
 @dataclass(frozen=True, eq=False)
