@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
+from bench.race import Task, pin, race
 from isotone import _engine
 from isotone.nn.group_sort import group_sort
-from race import Task, pin, race
 
 SIZES = (2, 4, 5, 10, 16, 20, 32)
 N_GROUPS = (4096, 262144)

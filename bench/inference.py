@@ -25,11 +25,11 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-import contestants
 import isotone
-from contestants import Array, Scorer, Shape, draw
+from bench import contestants
+from bench.contestants import Array, Scorer, Shape, draw
+from bench.race import Task, pin, race, seconds
 from isotone import Engine, export
-from race import Task, pin, race, seconds
 
 PAPER = Shape((4, 20, 20, 1))
 SHAPES = (

@@ -22,14 +22,14 @@ from rich.table import Table
 from torch import Tensor, nn
 
 import isotone
-from authors import authors_network
+from bench.authors import authors_network
+from bench.race import Task, pin, seconds
 from isotone import _engine
 from isotone.losses import CrossEntropy
 from isotone.training.fused import FusedTrainer
 from isotone.training.learners import StackLearner
 from isotone.training.recipe import Recipe
 from isotone.training.rows import Rows
-from race import Task, pin, seconds
 
 WIDTHS = (4, 20, 20, 1)
 LIPSCHITZ = 1.0
