@@ -20,8 +20,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from isotone import FrozenNetwork, MonotonicNetwork, Scaling, freeze
-from isotone.nn.layers import BoundedLayer
+from isotone import FrozenNetwork, LipschitzLinear, MonotonicNetwork, Scaling, freeze
 
 BATCH = 100_000
 DIRECTIONS = [1, 1, 0, -1]
@@ -48,7 +47,7 @@ def adversarial(widths: list[int], seed: int, group_size: int | None = None) -> 
     network = MonotonicNetwork(
         widths, monotonic_cst=DIRECTIONS, lipschitz=2.0, group_size=group_size, init="torch"
     )
-    layers = [m for m in network.modules() if isinstance(m, BoundedLayer)]
+    layers = [m for m in network.modules() if isinstance(m, LipschitzLinear)]
     with torch.no_grad():
         for layer in layers:
             layer.weight.abs_().mul_(1e3)  # beyond the bound: normalizing puts it there

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 
 from isotone import Ensemble, LipschitzNetwork, MonotonicNetwork, Recipe, certify, freeze, train
-from isotone.elementary import Floats
 from isotone.losses import Loss, SquaredError
-from isotone.nn.network import Options
+from isotone.nn import Options
+from studies.arrays import Floats
 from studies.paper.toys import Toy
 
 

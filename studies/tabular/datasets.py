@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from isotone.elementary import Floats
+from studies.arrays import Floats
 from studies.tabular.files import find
 
 Task = Literal["classification", "regression"]

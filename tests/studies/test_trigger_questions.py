@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import isotone
+from studies.arrays import Floats
 from studies.trigger import __main__ as everything
 from studies.trigger.analysis import dependence, detectors, seeds, smoothness, study, wrong
 from studies.trigger.analysis.calibration import ERRORS, certified_flips, measured_flips
@@ -21,7 +22,7 @@ from studies.trigger.analysis.tables import FOUR, Candidates, Tables
 from studies.trigger.pages import page
 from studies.trigger.simulation import checks
 from studies.trigger.simulation.candidates import KINDS
-from studies.trigger.simulation.parameters import Floats, Parameters
+from studies.trigger.simulation.parameters import Parameters
 
 SHORT = Effort(epochs=2, batch_size=128, trees=5)
 GHOST = KINDS.index("ghost")

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 import isotone
+from studies.arrays import Floats
 from studies.trigger.analysis.models import Model
-from studies.trigger.simulation.parameters import Floats
 
 #: features of rows for a calibration that is wrong by u times its error, -1 <= u <= 1
 Shift = Callable[[Floats, float], Floats]

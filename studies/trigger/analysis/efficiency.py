@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from isotone.trigger.efficiency import Efficiency, in_groups
+from isotone.trigger import Efficiency, in_groups
+from studies.arrays import Bools, Floats, Ints
 from studies.trigger.analysis.tables import Candidates, Hadrons
-from studies.trigger.simulation.parameters import Bools, Floats, Ints
 
 #: edges of proper time in ps
 EDGES: Floats = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 11.0, 15.0, 25.0])

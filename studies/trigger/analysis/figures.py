@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from isotone.plot import color_map
-from isotone.trigger.efficiency import Efficiency
+from isotone.trigger import Efficiency
+from studies.arrays import Floats, Ints
 from studies.trigger.analysis.models import Model
-from studies.trigger.simulation.parameters import Floats, Ints
 
 BEAUTY_COLOR, CHARM_COLOR = "#0072B2", "#D55E00"
 _GRID = 100

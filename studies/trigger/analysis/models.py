@@ -16,9 +16,9 @@ from torch import nn
 
 import isotone
 from isotone.losses import CrossEntropy, balanced_weights
+from studies.arrays import Floats, Ints
 from studies.trigger.analysis.tables import DIRECTIONS
 from studies.trigger.simulation.candidates import FEATURES
-from studies.trigger.simulation.parameters import Floats, Ints
 
 _CHUNK = 65536
 _UNBOUNDED = 1e12

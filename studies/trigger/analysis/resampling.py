@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from studies.arrays import Floats, Ints
 from studies.trigger.analysis.tables import Candidates, Tables
 from studies.trigger.analysis.working_point import MAX_RATE, exposure, n_validation
-from studies.trigger.simulation.parameters import Floats, Ints
 
 BEAUTY_BELOW = 20_000_000  # codes of charm channels are larger
 

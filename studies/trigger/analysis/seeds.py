@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from studies.arrays import Floats
 from studies.trigger.analysis.figures import BEAUTY_COLOR, CHARM_COLOR, save
 from studies.trigger.analysis.models import Effort, Lipschitz, train_many
 from studies.trigger.analysis.resampling import Sampled
 from studies.trigger.analysis.tables import FOUR, Tables
-from studies.trigger.simulation.parameters import Floats
 
 
 @dataclass(frozen=True)

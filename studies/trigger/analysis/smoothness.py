@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from studies.arrays import Floats
 from studies.trigger.analysis.figures import save
 from studies.trigger.analysis.models import Model
 from studies.trigger.analysis.study import FREE, OURS, TREES, Verdict
 from studies.trigger.analysis.tables import Tables
-from studies.trigger.simulation.parameters import Floats
 
 COLORS = {TREES: "#E69F00", OURS: "#0072B2"}
 

@@ -19,10 +19,10 @@ from matplotlib.figure import Figure
 
 import isotone
 from isotone import export
+from studies.arrays import Floats
 from studies.trigger.analysis.figures import save
 from studies.trigger.analysis.models import Effort, Lipschitz, Model, Trees, train_trees
 from studies.trigger.analysis.tables import FOUR, Tables
-from studies.trigger.simulation.parameters import Floats
 
 Scorer = Callable[[Any], object]
 _ROUNDS = 7

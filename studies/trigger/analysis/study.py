@@ -19,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from isotone.trigger.efficiency import Efficiency
-from isotone.trigger.working_point import WorkingPoint
+from isotone.trigger import Efficiency, WorkingPoint
 from studies.trigger.analysis import figures
 from studies.trigger.analysis.efficiency import by_channel, by_proper_time, passing
 from studies.trigger.analysis.models import (

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from studies.arrays import Bools, Floats, Ints
 from studies.trigger.simulation.candidates import BACKGROUND, FEATURES, kinds
-from studies.trigger.simulation.parameters import Bools, Floats, Ints
 from studies.trigger.simulation.storage import provenance, read
 
 #: directions of the four features: more displaced or faster never looks less interesting

@@ -17,8 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
+from studies.arrays import Floats
 from studies.trigger.simulation.hadrons import make_hadrons
-from studies.trigger.simulation.parameters import SIZES, Floats, Parameters
+from studies.trigger.simulation.parameters import SIZES, Parameters
 from studies.trigger.simulation.storage import read
 
 EDGES = np.array([2, 3, 4, 5, 7, 10, 14, *range(18, 32, 2), 32, 36, 42, 50, 400], dtype=float)

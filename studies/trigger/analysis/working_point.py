@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from isotone.trigger.working_point import Exposure, WorkingPoint, best_scores
-from isotone.trigger.working_point import choose as choose_by_rate
+from isotone.trigger import Exposure, WorkingPoint, best_scores
+from isotone.trigger import choose as choose_by_rate
+from studies.arrays import Floats
 from studies.trigger.analysis.tables import Tables
-from studies.trigger.simulation.parameters import Floats
 
 MAX_RATE = 660e3  # Hz
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from studies.arrays import Bools, Floats, Ints
 from studies.trigger.simulation.detector import Tracks
-from studies.trigger.simulation.parameters import Bools, Floats, Ints, Parameters
+from studies.trigger.simulation.parameters import Parameters
 from studies.trigger.simulation.particles import Hadrons, Source, pseudorapidity
 from studies.trigger.simulation.vertices import Primary, closest_approach, fit, impact
 

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from studies.arrays import Floats
 from studies.trigger.simulation.candidates import BACKGROUND, BEAUTY, CHARM, KINDS, kinds
 from studies.trigger.simulation.channels import channels
 from studies.trigger.simulation.detector import reconstruct
-from studies.trigger.simulation.parameters import Floats, Parameters
+from studies.trigger.simulation.parameters import Parameters
 from studies.trigger.simulation.particles import Particles
 from studies.trigger.simulation.storage import provenance, read
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from studies.arrays import Bools, Floats, Ints
 from studies.trigger.simulation.generators import pythia
-from studies.trigger.simulation.parameters import LIGHT, Bools, Floats, Ints, Parameters
+from studies.trigger.simulation.parameters import LIGHT, Parameters
 from studies.trigger.simulation.particles import (
     BEAUTY,
     CHARGED,

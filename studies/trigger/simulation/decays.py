@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from studies.arrays import Floats, Ints
 from studies.trigger.simulation.channels import Channel
 from studies.trigger.simulation.generators import pythia, seed_of
 from studies.trigger.simulation.hadrons import Library
-from studies.trigger.simulation.parameters import LIGHT, Floats, Ints
+from studies.trigger.simulation.parameters import LIGHT
 from studies.trigger.simulation.particles import (
     BEAUTY,
     CHARGED,

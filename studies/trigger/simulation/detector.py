@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from studies.trigger.simulation.parameters import PLANES, Bools, Floats, Ints, Parameters
+from studies.arrays import Bools, Floats, Ints
+from studies.trigger.simulation.parameters import PLANES, Parameters
 from studies.trigger.simulation.particles import CHARGED, Particles, pseudorapidity
 
 

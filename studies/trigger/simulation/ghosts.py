@@ -11,8 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from studies.arrays import Ints
 from studies.trigger.simulation.detector import Tracks
-from studies.trigger.simulation.parameters import Ints, Parameters
+from studies.trigger.simulation.parameters import Parameters
 from studies.trigger.simulation.particles import Source, pseudorapidity
 
 

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from studies.arrays import Floats, Ints
 from studies.trigger.simulation.collisions import Record, collide, collider
 from studies.trigger.simulation.generators import pythia
-from studies.trigger.simulation.parameters import Floats, Ints, Parameters
+from studies.trigger.simulation.parameters import Parameters
 from studies.trigger.simulation.particles import BEAUTY, CHARM, pseudorapidity
 
 _BATCH = 2000

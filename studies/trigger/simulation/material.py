@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from studies.arrays import Floats, Ints
 from studies.trigger.simulation.detector import crossings
-from studies.trigger.simulation.parameters import PLANES, Floats, Ints, Parameters
+from studies.trigger.simulation.parameters import PLANES, Parameters
 from studies.trigger.simulation.particles import (
     CHARGED,
     HADRONS,

@@ -12,11 +12,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from studies.arrays import Floats
 
 #: z of the vertex-detector planes (LHCb-TDR-013)
 PLANES: Floats = np.array(

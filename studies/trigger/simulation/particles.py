@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from studies.trigger.simulation.parameters import Bools, Floats, Ints
+from studies.arrays import Bools, Floats, Ints
 
 CHARGED = (11, 13, 211, 321, 2212)
 NEUTRAL = (130, 2112)

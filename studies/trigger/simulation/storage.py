@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from isotone.files import replacing
 from studies.trigger.simulation.hadrons import Library
 
 #: key of the provenance in a file
@@ -20,15 +20,11 @@ KEY = "isotone.trigger"
 def write(path: Path, table: pa.Table, provenance: dict[str, Any] | None = None) -> None:
     """Write Parquet (small: floats are split into bytes) or, by the name, ROOT."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-    try:
+    with replacing(path) as temporary:
         if path.suffix == ".root":
             _write_root(temporary, table, provenance)
         else:
             _write_parquet(temporary, table, provenance)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read(path: Path) -> pa.Table:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from studies.arrays import Ints
 from studies.trigger.simulation.candidates import build
 from studies.trigger.simulation.channels import channels
 from studies.trigger.simulation.collisions import collide, collider
@@ -19,7 +20,7 @@ from studies.trigger.simulation.generators import cascade, seed_of
 from studies.trigger.simulation.ghosts import make_ghosts
 from studies.trigger.simulation.hadrons import Library, make_hadrons, make_multiplicities
 from studies.trigger.simulation.material import interact
-from studies.trigger.simulation.parameters import Ints, Parameters, Plan
+from studies.trigger.simulation.parameters import Parameters, Plan
 from studies.trigger.simulation.particles import Batch
 from studies.trigger.simulation.vertices import primary
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from studies.arrays import Floats, Ints
 from studies.trigger.simulation.detector import Tracks
-from studies.trigger.simulation.parameters import Floats, Ints, Parameters
+from studies.trigger.simulation.parameters import Parameters
 
 
 @dataclass(frozen=True, eq=False)
