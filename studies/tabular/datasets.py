@@ -43,10 +43,6 @@ class Dataset:
     y: Floats
     test: NDArray[np.bool_] | None = None
 
-    @property
-    def n_monotone(self) -> int:
-        return int(np.count_nonzero(self.directions))
-
 
 def _dataset(
     name: str,

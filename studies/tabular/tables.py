@@ -352,5 +352,5 @@ def render(text: str, results: Results) -> str:
     )
 
 
-def write_page(results: Results, page: Path = PAGE) -> None:
-    page.write_text(render(page.read_text(), results))
+def write_page(results: Results) -> None:
+    PAGE.write_text(render(PAGE.read_text(), results))

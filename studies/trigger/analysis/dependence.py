@@ -52,11 +52,11 @@ SETTINGS: Settings = (
 MORE = (NOMINAL, "ghosts × 3", "material +50 %")
 
 
-def thin(tables: Tables, ghosts: float, material: float, seed: int = 0) -> Tables:
+def thin(tables: Tables, ghosts: float, material: float) -> Tables:
     """The sample with some of the candidates of collisions taken away."""
     shares = np.ones(len(KINDS))
     shares[KINDS.index("ghost")], shares[KINDS.index("material")] = ghosts, material
-    draws = np.random.default_rng(seed).random(len(tables.collisions))
+    draws = np.random.default_rng(0).random(len(tables.collisions))
     kept = draws < shares[tables.collisions.kind]
     return replace(tables, collisions=tables.collisions[kept])
 

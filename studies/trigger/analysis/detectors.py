@@ -26,6 +26,7 @@ from studies.trigger.simulation.storage import load_library, provenance, read, w
 from studies.trigger.simulation.tasks import finish, respond
 
 NOMINAL = "as simulated"
+_SEED = 2  # of other collisions than those of the sample
 #: factors of parameters; the covariance knows of the worse resolution, as after a calibration
 DETECTORS: Mapping[str, Mapping[str, float]] = {
     NOMINAL: {},
@@ -71,11 +72,11 @@ def changed(factors: Mapping[str, float]) -> Parameters:
     return replace(default, **{name: getattr(default, name) * f for name, f in factors.items()})
 
 
-def responses(directory: Path, amount: Amount, seed: int = 2) -> dict[str, Response]:
+def responses(directory: Path, amount: Amount) -> dict[str, Response]:
     """What every detector sees; made once and kept in `directory`, if nothing else is asked."""
     last = directory / "hadrons.parquet"
-    if not (last.exists() and provenance(last) == _about(amount, seed)):
-        _make(directory, amount, seed)
+    if not (last.exists() and provenance(last) == _about(amount)):
+        _make(directory, amount)
     hadrons = read(directory / "hadrons.parquet")["channel"].to_numpy()
     return {
         name: Response(
@@ -87,15 +88,15 @@ def responses(directory: Path, amount: Amount, seed: int = 2) -> dict[str, Respo
     }
 
 
-def _about(amount: Amount, seed: int) -> dict[str, Any]:
+def _about(amount: Amount) -> dict[str, Any]:
     """All that the tables depend on."""
     detectors = {name: asdict(changed(factors)) for name, factors in DETECTORS.items()}
-    return {**asdict(amount), "seed": seed, "detectors": detectors}
+    return {**asdict(amount), "seed": _SEED, "detectors": detectors}
 
 
-def _make(directory: Path, amount: Amount, seed: int) -> None:
+def _make(directory: Path, amount: Amount) -> None:
     """All tables, the one that says that they are complete at the end."""
-    rng = np.random.default_rng([seed, amount.collisions])
+    rng = np.random.default_rng([_SEED, amount.collisions])
     collisions = _columns(_collisions(amount, rng))
     library = _library(amount, rng)
     signal = list(_signal(amount, library, rng))
@@ -104,7 +105,7 @@ def _make(directory: Path, amount: Amount, seed: int) -> None:
     for i, table in enumerate(_columns(tables for tables, _ in signal)):
         write(directory / f"signal-{i}.parquet", table)
     hadrons = pa.concat_tables([some for _, some in signal])
-    write(directory / "hadrons.parquet", hadrons, _about(amount, seed))
+    write(directory / "hadrons.parquet", hadrons, _about(amount))
 
 
 def _columns(rows: Iterator[list[pa.Table]]) -> list[pa.Table]:

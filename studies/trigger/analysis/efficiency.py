@@ -11,6 +11,7 @@ import numpy as np
 from isotone.trigger import Efficiency, in_groups
 from studies.arrays import Bools, Floats, Ints
 from studies.trigger.analysis.tables import Candidates, Hadrons
+from studies.trigger.simulation.parameters import Parameters
 
 #: edges of proper time in ps
 EDGES: Floats = np.array([0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 11.0, 15.0, 25.0])
@@ -21,9 +22,9 @@ def passing(hadrons: Hadrons, candidates: Candidates, scores: Floats, threshold:
     return np.isin(hadrons.event, candidates.event[scores >= threshold])
 
 
-def by_channel(hadrons: Hadrons, passed: Bools, min_proper_time: float = 0.2) -> Efficiency:
+def by_channel(hadrons: Hadrons, passed: Bools) -> Efficiency:
     """With respect to the truth cut: preselection times threshold."""
-    truth = hadrons.proper_time > min_proper_time
+    truth = hadrons.proper_time > Parameters().min_proper_time
     codes = np.unique(hadrons.channel)
     return in_groups(passed, [truth & (hadrons.channel == code) for code in codes], codes)
 

@@ -63,11 +63,10 @@ def train_lipschitz(
     effort: Effort,
     *,
     seed: int = 0,
-    lipschitz: float = 2.0,
     progress: bool = False,
 ) -> Lipschitz:
     """Two hidden layers of 20, all units sorted, λ = 2, increasing in all but the vertex χ²."""
-    return train_many(X, y, inputs, effort, [(seed, lipschitz)], progress=progress)[0]
+    return train_many(X, y, inputs, effort, [(seed, 2.0)], progress=progress)[0]
 
 
 def train_many(

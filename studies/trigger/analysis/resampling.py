@@ -13,6 +13,7 @@ import numpy as np
 from studies.arrays import Floats, Ints
 from studies.trigger.analysis.tables import Candidates, Tables
 from studies.trigger.analysis.working_point import MAX_RATE, exposure, n_validation
+from studies.trigger.simulation.parameters import Parameters
 
 BEAUTY_BELOW = 20_000_000  # codes of charm channels are larger
 
@@ -59,14 +60,14 @@ class Draw:
 class Sampled:
     """Validation rows of a sample, for efficiencies of many models and many draws."""
 
-    def __init__(self, tables: Tables, min_proper_time: float = 0.2) -> None:
+    def __init__(self, tables: Tables) -> None:
         self.fraction = exposure(tables.about).allowed_fraction(MAX_RATE)
         self.passes = tables.about["size"]["passes"]
         self.n_collisions = n_validation(tables.about)
         self.background, self.signal = tables.collisions.validation, tables.signal.validation
         self.events, self.seen = Events.of(self.background), Events.of(self.signal)
         hadrons = tables.signal_hadrons.validation
-        hadrons = hadrons[hadrons.proper_time > min_proper_time]
+        hadrons = hadrons[hadrons.proper_time > Parameters().min_proper_time]
         beauty = hadrons.channel < BEAUTY_BELOW
         self.n_hadrons = int(beauty.sum()), int((~beauty).sum())
 
@@ -75,16 +76,12 @@ class Sampled:
         ones = np.ones(self.events.group.max() + 1), np.ones(self.seen.group.max() + 1)
         return Draw(ones[0], float(self.n_collisions), ones[1], *map(float, self.n_hadrons))
 
-    def draw(
-        self, rng: np.random.Generator, *, collisions: bool = True, hadrons: bool = True
-    ) -> Draw:
+    def draw(self, rng: np.random.Generator, *, hadrons: bool = True) -> Draw:
         """A bootstrap; the number of hadrons without a candidate is drawn with it."""
         once = self.as_it_is()
-        weights, n = once.collisions, once.n_collisions
-        if collisions:
-            unseen = rng.poisson(self.n_collisions - len(weights))
-            weights = rng.poisson(1.0, len(weights)).astype(float)
-            n = float(weights.sum() + unseen)
+        unseen = rng.poisson(self.n_collisions - len(once.collisions))
+        weights = rng.poisson(1.0, len(once.collisions)).astype(float)
+        n = float(weights.sum() + unseen)
         if not hadrons:
             return Draw(weights, n, once.hadrons, once.n_beauty, once.n_charm)
         some = rng.poisson(1.0, len(once.hadrons)).astype(float)

@@ -39,10 +39,9 @@ class Check:
         return f"{'ok  ' if self.passed else 'FAIL'} {self.name} [{self.demand}]: {numbers}"
 
 
-def resolution(pt: float, n: int = 4000, parameters: Parameters | None = None) -> float:
+def resolution(pt: float) -> float:
     """Width of the impact parameter in x of prompt tracks, in mm, without the primary vertex."""
-    parameters = parameters or Parameters()
-    rng = np.random.default_rng(0)
+    n, parameters, rng = 4000, Parameters(), np.random.default_rng(0)
     eta, phi = rng.uniform(2.0, 5.0, n), rng.uniform(0.0, 2 * np.pi, n)
     momentum = pt * np.stack([np.cos(phi), np.sin(phi), np.sinh(eta)], axis=1)
     origin = np.zeros((n, 3))
