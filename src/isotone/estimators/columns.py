@@ -226,7 +226,7 @@ def fit_scaling(value: Any, examples: Examples, features: Sequence[str]) -> Scal
     """
     kinds = _kinds(value, features)
     chosen = [
-        choose(examples.X[:, i], examples.weight) if kind == "auto" else kind
+        choose_scaling(examples.X[:, i], examples.weight) if kind == "auto" else kind
         for i, kind in enumerate(kinds)
     ]
     n_indicators = examples.X.shape[1] - len(features)
@@ -248,7 +248,7 @@ def _kinds(value: Any, features: Sequence[str]) -> list[Any]:
     return kinds
 
 
-def choose(x: Floats, weight: Floats) -> Kind | Log:
+def choose_scaling(x: Floats, weight: Floats) -> Kind | Log:
     """Logarithm for skewed columns that are not negative, robust for tails, else standard."""
     skew, tail = _moments(x, weight)
     if x.min() >= 0 and skew > _SKEWED:
