@@ -21,7 +21,9 @@ def settings(directions: Sequence[int], **options: Any) -> dict[str, Any]:
     return {"iterations": N_TREES, "monotone_constraints": list(directions)} | quiet | options
 
 
-def train_classifier(X: Floats, y: Floats, directions: Sequence[int]) -> Callable[[Floats], Floats]:
+def train_classifier(
+    X: Floats, y: Floats, directions: Sequence[int]
+) -> Callable[[Floats], Floats]:
     """The logit of two classes."""
     model = CatBoostClassifier(**settings(directions)).fit(X, y)
     return lambda rows: np.asarray(model.predict(rows, prediction_type="RawFormulaVal"))
@@ -51,4 +53,6 @@ def falling_beside_categories(
 def with_categories(X: Floats, names: Sequence[str], seed: int) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     numbers = {f"x{k}": column for k, column in enumerate(X.T)}
-    return pd.DataFrame(numbers | {name: rng.integers(N_CATEGORIES, size=len(X)) for name in names})
+    return pd.DataFrame(
+        numbers | {name: rng.integers(N_CATEGORIES, size=len(X)) for name in names}
+    )
