@@ -191,6 +191,18 @@ def test_what_is_said_of_other_libraries() -> None:
     assert max(jumps) > 1
 
 
+def test_what_is_said_of_exact_transport() -> None:
+    claims = {name: claim.value for name, claim in load_claims("transport")["scaling"].items()}
+    says("transport.md", "the same value as `emd2` in a hundredth of the memory and two to four")
+    assert claims["exact_megabytes"] / claims["lazy_megabytes"] > 100
+    assert 1.5 < claims["lazy_seconds"] / claims["exact_seconds"] < 4.5
+    says("transport.md", "Its time roughly quadruples when the clouds double")
+    growth = claims["lazy_seconds_at_largest"] / claims["lazy_seconds"]
+    assert growth == pytest.approx(4, rel=0.3)
+    (each,) = numbers_in("transport.md", "(about # bytes per pair of points)")
+    assert claims["lazy_megabytes_at_largest"] * 1e6 / 8000**2 == pytest.approx(each, abs=0.05)
+
+
 def test_what_is_said_of_initializations() -> None:
     claims = load_claims("paper")["ablation_initialization"]
     sentence = "on abs(x), # of its 60 runs stayed at the mean, against # of"
