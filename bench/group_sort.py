@@ -1,6 +1,6 @@
 """GroupSort of the compiled engine against torch.sort, forward and backward, on one core.
 
-Question: how much faster is `isotone.sorting.group_sort` than the same through `torch.sort`?
+Question: how much faster is `isotone.nn.group_sort.group_sort` than the same through `torch.sort`?
 Data: standard normal float32, a small batch that stays in the cache and a large one.
 Method: one core, contestants taking turns in one process; nanoseconds per group, best and median.
 Note: from 32 MB on (262144 groups of 32) the system hands out fresh pages at every call, which
@@ -18,7 +18,7 @@ from rich.table import Table
 from torch import Tensor
 
 from isotone import _engine
-from isotone.sorting import group_sort
+from isotone.nn.group_sort import group_sort
 from race import Task, pin, race
 
 SIZES = (2, 4, 5, 10, 16, 20, 32)

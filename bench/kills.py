@@ -35,9 +35,9 @@ import isotone
 
 _COMMAND = """
 import sys
-import isotone.committee, isotone.estimators, isotone.sweep
+import isotone.estimators.committee, isotone.estimators.monotonic, isotone.training.sweep
 from isotone.cli import main
-isotone.committee.CHECKPOINT_SECONDS = 0.2
+isotone.estimators.committee.CHECKPOINT_SECONDS = 0.2
 if __name__ == "__main__":
     print("ready", flush=True)
     main(sys.argv[1:])

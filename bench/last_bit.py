@@ -21,7 +21,7 @@ from rich.progress import track
 from rich.table import Table
 
 from isotone import FrozenNetwork, MonotonicNetwork, Scaling, freeze
-from isotone.layers import BoundedLayer
+from isotone.nn.layers import BoundedLayer
 
 BATCH = 100_000
 DIRECTIONS = [1, 1, 0, -1]

@@ -20,8 +20,8 @@ from rich.table import Table
 
 from isotone import FrozenNetwork, Scaling
 from isotone.export.onnx import Onnx
-from isotone.frozen import Precision
-from isotone.steps import Dense, Sort
+from isotone.frozen.network import Precision
+from isotone.frozen.steps import Dense, Sort
 
 NETWORKS: list[tuple[list[int], int]] = [
     ([4, 20, 20, 1], 20),

@@ -24,11 +24,11 @@ from torch import Tensor, nn
 import isotone
 from authors import authors_network
 from isotone import _engine
-from isotone.fused import FusedTrainer
-from isotone.learners import StackLearner
-from isotone.loop import Recipe
 from isotone.losses import CrossEntropy
-from isotone.rows import Rows
+from isotone.training.fused import FusedTrainer
+from isotone.training.learners import StackLearner
+from isotone.training.recipe import Recipe
+from isotone.training.rows import Rows
 from race import Task, pin, seconds
 
 WIDTHS = (4, 20, 20, 1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from demo import files
 from isotone import Certificate
-from isotone.engine import Engine
+from isotone.frozen.engine import Engine
 from isotone.rounding import digits_down, digits_up
 from studies.trigger.efficiency import EDGES
 from studies.trigger.parameters import Floats

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from isotone.table import write_table
+from isotone.data.table import write_table
 from studies.trigger.candidates import FEATURES
 from studies.trigger.tables import Candidates, Tables
 

@@ -37,7 +37,7 @@ def sources(module: str) -> set[Path]:
             found.add(path)
             names += _imported(path)
     if any(path.is_relative_to(PACKAGE) for path in found):
-        found |= {path for path in (ROOT / "cpp").glob("*.[ch]pp") if path.is_file()}
+        found |= {path for path in (ROOT / "cpp").rglob("*.[ch]pp") if path.is_file()}
     return found
 
 
@@ -65,5 +65,6 @@ def _file(module: str) -> Path | None:
     if top not in ("isotone", "studies") or not rest:
         return None
     base = PACKAGE if top == "isotone" else ROOT / "studies"
-    path = base.joinpath(*rest).with_suffix(".py")
-    return path if path.is_file() else None
+    path = base.joinpath(*rest)
+    files = path.with_suffix(".py"), path / "__init__.py"
+    return next((file for file in files if file.is_file()), None)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from isotone import FrozenNetwork, LipschitzNetwork, Log, MonotonicNetwork, Scaling, freeze
-from isotone.steps import Blend, Dense, Pointwise, Sort
+from isotone.frozen.steps import Blend, Dense, Pointwise, Sort
 
 GROUP_SIZES = (None, 1, 2, 3, 4, 5, 8, 16)
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from draws import draw_frozen, draw_rows
 from isotone import FrozenNetwork
 from isotone.elementary import Floats, Reals
-from isotone.engine import Engine
 from isotone.export.compiler import run
 from isotone.export.parity import check_rows
-from isotone.steps import ACTIVATIONS
+from isotone.frozen.engine import Engine
+from isotone.frozen.steps import ACTIVATIONS
 from networks import every_step
-from test_engine import draw_frozen, draw_rows
 
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 HOSTILE = ('a"b', "c\\", "é*/\n#error ??/")  # names of features

@@ -18,27 +18,15 @@ from networks import small
 
 PACKAGE = Path(isotone.__file__).parent
 
-# A module imports only from modules to its left.
+# A package, or a module beside them, imports only from those to its left.
 NUMPY_HALF = [
-    *("limits", "arithmetic", "untrusted", "atomic", "locks", "card", "counts", "extras"),
-    *("elementary", "rounding", "frames", "scaling", "codes", "modelfile", "steps"),
-    *("engine", "frozen", "reference", "bounds", "robustness", "verdicts", "certificate"),
-    *("margin", "plot", "export"),
-    *("rootfile", "cells", "parquetfile", "table", "index", "missing", "encoding", "workers"),
-    "scoring",
-    *("working_point", "efficiency", "candidates", "dataset", "fused", "clouds", "duality"),
-    "report",
+    *("limits", "arithmetic", "untrusted", "files", "locks", "checks", "extras", "workers"),
+    *("elementary", "rounding", "inputs", "data", "frozen", "certificate", "plot", "export"),
+    *("trigger", "report"),
 ]
-TORCH_HALF = [
-    *("sorting", "norms", "layers", "initialization", "architecture", "network", "averaging"),
-    *("freezing", "losses", "rows", "checkpoint", "loop", "learners", "training"),
-    *("ensemble", "streaming", "sweep", "couplings", "potentials", "critics", "transport"),
-    *("shapes", "polish", "shapefits"),
-    *("examples", "columns", "targets", "settings", "committee", "fitting"),
-    *("certified", "estimators"),
-]
+TORCH_HALF = ["nn", "freezing", "losses", "training", "transport", "estimators"]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]
-PACKAGES = {"cli", "export", "report"}
+PACKAGES = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 EXPORT_TO_TORCH = PACKAGE / "export" / "torch.py"  # loaded only when it is asked for
 
 

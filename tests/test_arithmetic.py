@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isotone import Engine, FrozenNetwork, Scaling, certify, load, reference
+from isotone import Engine, FrozenNetwork, Scaling, certify, load
 from isotone.arithmetic import ieee_arithmetic
 from isotone.export import compiler
 from isotone.export.cpp import Cpp
-from isotone.steps import Dense, Pointwise, Sort
+from isotone.frozen import reference
+from isotone.frozen.steps import Dense, Pointwise, Sort
 from networks import every_step, small
 from programs import need, on_x86
 

@@ -13,7 +13,7 @@ import pytest
 from isotone.cli import main
 from isotone.cli.signals import ending_cleanly
 from isotone.locks import NAME, making, sole_use
-from test_atomic import COMMANDS, everything, write_inputs
+from test_files import COMMANDS, everything, write_inputs
 
 DIRECTORIES = {
     "score a directory": "new/scores",

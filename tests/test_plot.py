@@ -14,7 +14,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 
 from isotone import FrozenNetwork, MonotonicNetwork, Scaling, certify, freeze, plot
-from isotone.steps import Dense
+from isotone.frozen.steps import Dense
 from networks import by_hand, draw_network, every_step, small
 from test_api import run_without_torch
 

@@ -9,14 +9,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from isotone.certificate import Certificate, certify
-    from isotone.codes import Codes
-    from isotone.engine import Engine
-    from isotone.ensemble import Ensemble
-    from isotone.estimators import MonotonicClassifier, MonotonicRegressor
-    from isotone.freezing import freeze
-    from isotone.frozen import FrozenNetwork, load
-    from isotone.layers import (
+    from isotone.certificate.certify import Certificate, certify
+    from isotone.estimators.monotonic import MonotonicClassifier, MonotonicRegressor
+    from isotone.freezing.freeze import freeze
+    from isotone.frozen.engine import Engine
+    from isotone.frozen.network import FrozenNetwork, load
+    from isotone.inputs.codes import Codes
+    from isotone.inputs.scaling import Log, Scaling
+    from isotone.nn.layers import (
         Abs,
         Center,
         GroupSort,
@@ -25,39 +25,39 @@ if TYPE_CHECKING:
         LipschitzLinear,
         Residual,
     )
-    from isotone.loop import Recipe
-    from isotone.network import LipschitzNetwork, MonotonicNetwork
-    from isotone.scaling import Log, Scaling
-    from isotone.training import train
-    from isotone.transport import wasserstein
+    from isotone.nn.network import LipschitzNetwork, MonotonicNetwork
+    from isotone.training.ensemble import Ensemble
+    from isotone.training.recipe import Recipe
+    from isotone.training.train import train
+    from isotone.transport.wasserstein import wasserstein
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Scaling": "scaling",
-    "Log": "scaling",
-    "Codes": "codes",
-    "FrozenNetwork": "frozen",
-    "load": "frozen",
-    "Engine": "engine",
-    "Certificate": "certificate",
-    "certify": "certificate",
-    "LipschitzLinear": "layers",
-    "LipschitzConv1d": "layers",
-    "LipschitzConv2d": "layers",
-    "GroupSort": "layers",
-    "Abs": "layers",
-    "Center": "layers",
-    "Residual": "layers",
-    "LipschitzNetwork": "network",
-    "MonotonicNetwork": "network",
-    "freeze": "freezing",
-    "Recipe": "loop",
-    "train": "training",
-    "Ensemble": "ensemble",
-    "MonotonicClassifier": "estimators",
-    "MonotonicRegressor": "estimators",
-    "wasserstein": "transport",
+    "Scaling": "inputs.scaling",
+    "Log": "inputs.scaling",
+    "Codes": "inputs.codes",
+    "FrozenNetwork": "frozen.network",
+    "load": "frozen.network",
+    "Engine": "frozen.engine",
+    "Certificate": "certificate.certify",
+    "certify": "certificate.certify",
+    "LipschitzLinear": "nn.layers",
+    "LipschitzConv1d": "nn.layers",
+    "LipschitzConv2d": "nn.layers",
+    "GroupSort": "nn.layers",
+    "Abs": "nn.layers",
+    "Center": "nn.layers",
+    "Residual": "nn.layers",
+    "LipschitzNetwork": "nn.network",
+    "MonotonicNetwork": "nn.network",
+    "freeze": "freezing.freeze",
+    "Recipe": "training.recipe",
+    "train": "training.train",
+    "Ensemble": "training.ensemble",
+    "MonotonicClassifier": "estimators.monotonic",
+    "MonotonicRegressor": "estimators.monotonic",
+    "wasserstein": "transport.wasserstein",
 }
 
 __all__ = [  # noqa: RUF022 (in the order of the table)

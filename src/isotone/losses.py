@@ -30,7 +30,7 @@ from scipy.spatial import cKDTree
 from torch import Tensor
 
 from isotone.elementary import Floats
-from isotone.frozen import Metric, Outputs
+from isotone.frozen.network import Metric, Outputs
 
 TINY = 1e-30  # rows that all have weight 0 have loss 0
 NDArrayInt = NDArray[np.int64]

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isotone.certificate import Certificate, certify
+from isotone.certificate.certify import Certificate, certify
 from isotone.elementary import Floats
 from isotone.extras import lacking
-from isotone.frozen import FrozenNetwork
+from isotone.frozen.network import FrozenNetwork
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,7 @@ import torch
 from isotone import Ensemble, LipschitzNetwork, MonotonicNetwork, Recipe, certify, freeze, train
 from isotone.elementary import Floats
 from isotone.losses import Loss, SquaredError
-from isotone.network import Options
+from isotone.nn.network import Options
 from studies.paper.toys import Toy
 
 

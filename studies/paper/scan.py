@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from isotone.elementary import Floats
-from isotone.network import Options
+from isotone.nn.network import Options
 from studies.figures import BLACK, CYCLE, draw
 from studies.paper.fits import fit, full_batch, network, predict
 from studies.paper.toys import Toy

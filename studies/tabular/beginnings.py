@@ -16,8 +16,8 @@ import numpy as np
 import torch
 
 from isotone.elementary import Floats, Reals
-from isotone.initialization import Init
-from isotone.loop import Recipe
+from isotone.nn.initialization import Init
+from isotone.training.recipe import Recipe
 from studies.tabular import ours
 from studies.tabular.cells import CONTESTANTS, REFERENCE, Cell, key_of
 from studies.tabular.contest import View

@@ -121,4 +121,4 @@ def _digest(modules: tuple[str, ...], needs: tuple[str, ...]) -> str:
 def _sources() -> Sequence[Path]:
     """What a model of ours depends on."""
     package = Path(isotone.__file__).parent
-    return sorted(package.glob("*.py")) + sorted((ROOT / "cpp").glob("*.[ch]pp"))
+    return sorted(package.rglob("*.py")) + sorted((ROOT / "cpp").rglob("*.[ch]pp"))

@@ -18,9 +18,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.columns import choose as choose_kind
 from isotone.elementary import Floats
-from isotone.scaling import Scaling
+from isotone.estimators.columns import choose as choose_kind
+from isotone.inputs.scaling import Scaling
 from studies.tabular.datasets import Dataset, Task
 
 BUDGET = 8  # settings per contestant

@@ -6,8 +6,9 @@ that setting are trained on all rows and frozen into one certified network, thei
 
 "isotone, small" sees the columns that all networks see. "isotone" has two committees: one sees
 these columns, but never further out than the training rows, the other sees their codes, see
-`isotone.codes`. It hands back one of the two or their average, whichever is best on the validation
-rows. How long and how steep was decided on rows outside the test, see `docs/tabular.md`.
+`isotone.inputs.codes`. It hands back one of the two or their average, whichever is best on the
+validation rows. How long and how steep was decided on rows outside the test, see
+`docs/tabular.md`.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ import numpy as np
 import torch
 
 import isotone
-from isotone.codes import Codes
 from isotone.elementary import Floats, Reals
-from isotone.initialization import Init
-from isotone.learners import FusedLearner, make_learner
-from isotone.loop import Recipe
+from isotone.inputs.codes import Codes
 from isotone.losses import CrossEntropy, Loss, SquaredError
-from isotone.network import MonotonicNetwork
-from isotone.rows import Rows
+from isotone.nn.initialization import Init
+from isotone.nn.network import MonotonicNetwork
+from isotone.training.learners import FusedLearner, make_learner
+from isotone.training.recipe import Recipe
+from isotone.training.rows import Rows
 from studies.tabular.contest import (
     BUDGET,
     Choice,

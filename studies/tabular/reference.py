@@ -24,10 +24,10 @@ import torch
 from torch import Tensor, nn
 
 from isotone.elementary import Floats
-from isotone.initialization import Init
-from isotone.loop import Recipe
-from isotone.network import MonotonicNetwork
-from isotone.scaling import Scaling
+from isotone.inputs.scaling import Scaling
+from isotone.nn.initialization import Init
+from isotone.nn.network import MonotonicNetwork
+from isotone.training.recipe import Recipe
 from studies.tabular import ours, peers
 from studies.tabular.contest import Problem, Table, View, sigmoid
 from studies.tabular.datasets import Dataset

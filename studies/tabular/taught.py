@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from isotone.codes import Codes
 from isotone.elementary import Floats
-from isotone.loop import Recipe
-from isotone.rows import Rows
+from isotone.inputs.codes import Codes
+from isotone.training.recipe import Recipe
+from isotone.training.rows import Rows
 from studies.tabular.contest import Choice, Model, Problem, Table, View
 from studies.tabular.ours import Both, Coded, Scout, Setting
 from studies.tabular.trees import HistGradientBoosting

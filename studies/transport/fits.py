@@ -17,8 +17,8 @@ import torch
 from matplotlib.axes import Axes
 
 from isotone.elementary import Floats
-from isotone.shapefits import ShapeFit, Turns, fit_shape
-from isotone.shapes import Outlines
+from isotone.transport.fits import ShapeFit, Turns, fit_shape
+from isotone.transport.shapes import Outlines
 from studies.figures import BLUE, GRAY, ORANGE, draw
 from studies.study import Outcome, main
 from studies.transport.outlines import BOX, KINDS, NOISE, Sample, draw_sample

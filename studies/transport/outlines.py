@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 
 from isotone.elementary import Floats
-from isotone.shapes import Circles, Ellipses, Outlines, Triangles
+from isotone.transport.shapes import Circles, Ellipses, Outlines, Triangles
 
 BOX = ((-2.5, -2.5), (2.5, 2.5))
 NOISE = 0.1

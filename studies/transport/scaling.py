@@ -24,7 +24,7 @@ from scipy.spatial.distance import cdist
 
 import isotone
 from isotone.elementary import Floats
-from isotone.transport import Schedule
+from isotone.transport.wasserstein import Schedule
 from studies.figures import CYCLE, GRAY, draw
 from studies.study import Outcome, main
 from studies.transport.pairs import draw_pair, exact_distance

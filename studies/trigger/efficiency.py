@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isotone.efficiency import Efficiency, in_groups
+from isotone.trigger.efficiency import Efficiency, in_groups
 from studies.trigger.parameters import Bools, Floats, Ints
 from studies.trigger.tables import Candidates, Hadrons
 

@@ -10,8 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from isotone.efficiency import Efficiency
 from isotone.plot import color_map
+from isotone.trigger.efficiency import Efficiency
 from studies.trigger.models import Model
 from studies.trigger.parameters import Floats, Ints
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from isotone.efficiency import Efficiency
-from isotone.working_point import WorkingPoint
+from isotone.trigger.efficiency import Efficiency
+from isotone.trigger.working_point import WorkingPoint
 from studies.trigger import figures
 from studies.trigger.efficiency import by_channel, by_proper_time, passing
 from studies.trigger.models import (

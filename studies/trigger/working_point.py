@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from isotone.working_point import Exposure, WorkingPoint, best_scores
-from isotone.working_point import choose as choose_by_rate
+from isotone.trigger.working_point import Exposure, WorkingPoint, best_scores
+from isotone.trigger.working_point import choose as choose_by_rate
 from studies.trigger.parameters import Floats
 from studies.trigger.tables import Tables
 

@@ -12,12 +12,12 @@ from rich.table import Table
 from rich.text import Text
 
 import isotone
-from isotone.card import DIRECTIONS, quoted
-from isotone.certificate import MOST_SHOWN, Certificate
+from isotone.certificate.certify import MOST_SHOWN, Certificate
+from isotone.certificate.verdicts import Verdict
 from isotone.cli import terminal
 from isotone.cli.terminal import errors, indented, output, printable, within
+from isotone.frozen.notebook import DIRECTIONS, quoted
 from isotone.rounding import digits_up
-from isotone.verdicts import Verdict
 
 _YES, _NO = Text("yes", style="green"), Text("NO", style="bold red")
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from isotone.cli.options import Names, listed, one_number, spelled
 from isotone.cli.terminal import errors, printable
+from isotone.data.index import index_columns
+from isotone.data.table import Table
 from isotone.elementary import Floats
-from isotone.index import index_columns
-from isotone.scaling import Kind, Log
-from isotone.table import Table
+from isotone.inputs.scaling import Kind, Log
 
 SIGNS = {1: "increasing", -1: "decreasing"}
 _LARGEST = 1e150

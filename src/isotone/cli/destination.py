@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from isotone.table import SUFFIXES
+from isotone.data.table import SUFFIXES
 
 MODEL = ".isotone"
 _CHECKPOINTS = ".isotone-checkpoints"

@@ -9,11 +9,11 @@ import typer
 
 import isotone
 from isotone import export as exports
-from isotone.atomic import refuse_overwriting
 from isotone.cli.destination import check_directory
 from isotone.cli.options import listed
 from isotone.cli.terminal import output, printable
 from isotone.export.claim import Claim
+from isotone.files import refuse_overwriting
 
 _CODE = (".hpp", ".cpp", ".cuh", ".cu")  # what is written into a directory
 

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 
 from isotone.cli.rows import LabeledRows
-from isotone.frozen import FrozenNetwork
+from isotone.frozen.network import FrozenNetwork
 
 
 def judge(frozen: FrozenNetwork, rows: LabeledRows) -> dict[str, float]:

@@ -9,10 +9,10 @@ import typer
 
 import isotone
 from isotone import report as reports
-from isotone.atomic import refuse_overwriting
 from isotone.cli.terminal import errors, output, printable
+from isotone.data.table import split_tree
+from isotone.files import refuse_overwriting
 from isotone.report.history import beside, read_history
-from isotone.table import split_tree
 
 
 def report(

@@ -11,15 +11,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from isotone.cells import is_text, truths_as_numbers
 from isotone.cli.columns import Columns, check_numbers
 from isotone.cli.options import spelled
 from isotone.cli.target import Target, read_target
 from isotone.cli.terminal import errors, printable
+from isotone.data.table import Table, floats, open_table
 from isotone.elementary import Floats
-from isotone.encoding import MAX_CATEGORIES, Encoding, is_blank, numbers_with_gaps
-from isotone.frames import is_category
-from isotone.table import Table, floats, open_table
+from isotone.frozen.encoding import MAX_CATEGORIES, Encoding, is_blank, numbers_with_gaps
+from isotone.inputs.cells import is_text, truths_as_numbers
+from isotone.inputs.frames import is_category
 
 _MANY = 20  # rows that no other column counts by chance
 _YES_OR_NO = {"yes", "no", "y", "n", "t", "f", "on", "off", "none", ""}
@@ -71,7 +71,7 @@ def read_rows(
     positive: str | None = None,
 ) -> Reading:
     """Rows to train on, and rows to judge by: a part of the table, or another one."""
-    from isotone.rows import split
+    from isotone.training.rows import split
 
     _refuse_text(table, columns)
     encoding = Encoding.fit(table, columns.features, columns.categorical)

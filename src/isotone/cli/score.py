@@ -10,13 +10,13 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 import isotone
-from isotone.atomic import refuse_overwriting
 from isotone.cli.destination import check_directory
 from isotone.cli.options import listed
 from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
-from isotone.scoring import Scoring, outputs_of, score_directory, tables_in
-from isotone.table import open_table, split_tree
+from isotone.data.table import open_table, split_tree
+from isotone.files import refuse_overwriting
+from isotone.frozen.scoring import Scoring, outputs_of, score_directory, tables_in
 
 
 def score(

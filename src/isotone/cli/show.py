@@ -19,7 +19,7 @@ from isotone.cli.terminal import (
     print_stated,
     printable,
 )
-from isotone.frozen import FrozenNetwork
+from isotone.frozen.network import FrozenNetwork
 
 
 def show(model: Annotated[Path, typer.Argument(help="An .isotone file.")]) -> None:

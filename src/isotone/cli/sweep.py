@@ -11,20 +11,20 @@ import pyarrow as pa
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from isotone.atomic import refuse_overwriting
 from isotone.cli import terminal
 from isotone.cli.columns import Columns, check_numbers, choose_columns
 from isotone.cli.destination import check_directory
 from isotone.cli.options import counts_of, listed, numbers_of, size_of, widths_of
 from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
-from isotone.scaling import Scaling
-from isotone.table import floats, open_table, read_numbers, split_tree
+from isotone.data.table import floats, open_table, read_numbers, split_tree
+from isotone.files import refuse_overwriting
+from isotone.inputs.scaling import Scaling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from isotone.sweep import Problem
+    from isotone.training.sweep import Problem
 
 
 def sweep(
@@ -64,9 +64,9 @@ def sweep(
     Processes of this machine listen on no port. Whoever can reach a Dask scheduler without TLS can
     run code as its owner: protecting the one that you name with --scheduler is up to you.
     """
-    from isotone.loop import Recipe
-    from isotone.sweep import Grid
-    from isotone.sweep import sweep as run
+    from isotone.training.recipe import Recipe
+    from isotone.training.sweep import Grid
+    from isotone.training.sweep import sweep as run
 
     source = open_table(table)
     columns = choose_columns(source, target, features, increasing, decreasing, log)
@@ -103,8 +103,8 @@ def sweep(
 def _problem(
     path: str, columns: Columns, recipe: Any, group_size: int | None, fraction: float
 ) -> Problem:
-    from isotone.rows import split
-    from isotone.sweep import Problem
+    from isotone.training.rows import split
+    from isotone.training.sweep import Problem
 
     _refuse_text(path, columns.target)
     values = read_numbers(path, [*columns.features, columns.target])

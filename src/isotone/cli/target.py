@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from isotone.cli.columns import SIGNS, Direction, suggest
 from isotone.cli.options import spelled
+from isotone.data.table import decoded, floats
 from isotone.elementary import Floats
-from isotone.encoding import MAX_CATEGORIES, is_blank, labels
-from isotone.frames import is_category
-from isotone.table import decoded, floats
+from isotone.frozen.encoding import MAX_CATEGORIES, is_blank, labels
+from isotone.inputs.frames import is_category
 
 _FEW = 10  # whole numbers that might be meant as classes
 

@@ -11,9 +11,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from isotone.card import quoted, visible
-from isotone.certificate import Interval
-from isotone.frozen import FrozenNetwork
+from isotone.certificate.certify import Interval
+from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.notebook import quoted, visible
 
 
 class _Terminal(Console):

@@ -13,9 +13,7 @@ import numpy as np
 import typer
 
 import isotone
-from isotone.atomic import refuse_overwriting, remove_leftovers, replacing
-from isotone.card import file_name
-from isotone.certificate import Certificate
+from isotone.certificate.certify import Certificate
 from isotone.cli import terminal
 from isotone.cli.columns import Columns, choose_columns, suggest
 from isotone.cli.destination import Destination
@@ -24,15 +22,17 @@ from isotone.cli.options import listed, one_number, size_of, spelled, widths_of
 from isotone.cli.rows import LabeledRows, Reading, fills_of, read_rows
 from isotone.cli.target import CLASSIFICATION, REGRESSION, Target
 from isotone.cli.terminal import output, printable
-from isotone.encoding import Encoding
-from isotone.frozen import FrozenNetwork
+from isotone.data.table import open_table, split_tree
+from isotone.files import refuse_overwriting, remove_leftovers, replacing
+from isotone.frozen.encoding import Encoding
+from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.notebook import file_name
+from isotone.inputs.scaling import Kind, Log
 from isotone.locks import making, sole_use
-from isotone.scaling import Kind, Log
-from isotone.table import open_table, split_tree
 
 if TYPE_CHECKING:
-    from isotone.certified import CertifiedEstimator
-    from isotone.loop import History
+    from isotone.estimators.certified import CertifiedEstimator
+    from isotone.training.recipe import History
 
 _FILES = ("certificate.json", "history.json", "metrics.json")  # beside the model
 _PARTS = ("scan", "members")  # of checkpoints
@@ -171,7 +171,7 @@ def _loss(text: str | None) -> tuple[str, float | None]:
 def _estimator(
     reading: Reading, columns: Columns, loss: str, level: float | None, class_weight: str
 ) -> CertifiedEstimator:
-    from isotone.estimators import MonotonicClassifier, MonotonicRegressor
+    from isotone.estimators.monotonic import MonotonicClassifier, MonotonicRegressor
 
     target, features = reading.target, reading.encoding.uncompleted
     options: dict[str, Any] = {
@@ -215,7 +215,7 @@ def _automatic(kind: Kind | Log) -> Any:
 def _fit(
     estimator: CertifiedEstimator, rows: LabeledRows, checkpoints: Path, resume: bool
 ) -> None:
-    from isotone.checkpoint import CheckpointError
+    from isotone.training.checkpoint import CheckpointError
 
     if not resume:
         remove_checkpoints(checkpoints)

@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from isotone.atomic import refuse_overwriting, replacing
 from isotone.cli import terminal
 from isotone.cli.columns import tell_left_out
 from isotone.cli.destination import Destination
 from isotone.cli.options import listed, spelled
 from isotone.cli.terminal import errors, output, printable
+from isotone.data.index import index_columns
+from isotone.data.table import Table, open_table, read_numbers, split_tree
 from isotone.elementary import Floats
-from isotone.index import index_columns
+from isotone.files import refuse_overwriting, replacing
 from isotone.locks import sole_use
 from isotone.rounding import digits_down, digits_up
-from isotone.table import Table, open_table, read_numbers, split_tree
 
 if TYPE_CHECKING:
-    from isotone.transport import Distance
+    from isotone.transport.wasserstein import Distance
 
 _METRICS = {"1": 1.0, "2": 2.0, "inf": math.inf}
 
@@ -54,7 +54,7 @@ def transport(
 
     The coordinates enter as they are: bring columns of different units to one scale first.
     """
-    from isotone.transport import Schedule, wasserstein
+    from isotone.transport.wasserstein import Schedule, wasserstein
 
     if metric not in _METRICS:
         raise ValueError(f"`--metric {metric}` must be 1, 2 or inf")

@@ -30,8 +30,8 @@ from isotone.elementary import Floats, Reals
 from isotone.export.claim import Arithmetic, Claim, claim
 from isotone.export.parity import compare
 from isotone.extras import lacking
-from isotone.frozen import FrozenNetwork
-from isotone.steps import work_of
+from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.steps import work_of
 
 # The module isotone.export.<name> and the class in it. Loaded on first use: each has its needs.
 TARGETS = {

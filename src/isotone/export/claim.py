@@ -13,9 +13,9 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from isotone.certificate import Certificate, certify
+from isotone.certificate.certify import Certificate, certify
 from isotone.elementary import Floats
-from isotone.frozen import FrozenNetwork
+from isotone.frozen.network import FrozenNetwork
 from isotone.rounding import digits_up
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from isotone.elementary import Floats, Reals
-from isotone.frozen import Precision
+from isotone.frozen.network import Precision
 
 _HARNESS = """#include <cstdio>
 #include <cstring>

@@ -14,8 +14,8 @@ from isotone.elementary import Reals
 from isotone.export import source
 from isotone.export.claim import claim
 from isotone.export.header import Header
-from isotone.frozen import FrozenNetwork, Precision
-from isotone.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.network import FrozenNetwork, Precision
+from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
 
 RUNTIME = Path(_engine.__file__).with_name("isotone.hpp")  # installed beside the extension
 

@@ -15,8 +15,8 @@ from isotone.elementary import Reals
 from isotone.export import source
 from isotone.export.claim import claim
 from isotone.export.header import Header
-from isotone.frozen import FrozenNetwork
-from isotone.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
 
 RUNTIME = Path(_engine.__file__).with_name("scalar.cuh")  # installed beside the extension
 

@@ -1,8 +1,8 @@
 r"""How far an export may be from `FrozenNetwork.score`, derived and not measured.
 
 Let f be the network in real numbers and E its rounding error in any order of summation
-(`isotone.bounds.rounding_errors`). An export that computes with other numbers or in another order
-is at most
+(`isotone.certificate.bounds.rounding_errors`). An export that computes with other numbers or in
+another order is at most
 
 .. math:: E + E' + E'_w + \sum_i (|r_i| + L_i)\, \delta_i
 
@@ -17,12 +17,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from isotone import bounds
+from isotone.certificate import bounds
 from isotone.elementary import Floats
-from isotone.frozen import FrozenNetwork, Precision
+from isotone.frozen.network import FrozenNetwork, Precision
+from isotone.frozen.steps import Blend, Dense, Step
+from isotone.inputs.scaling import Scaling
 from isotone.rounding import add, multiply, totals
-from isotone.scaling import Scaling
-from isotone.steps import Blend, Dense, Step
 
 FLOAT32_LARGEST = 2.0**126  # of a raw number, so that nothing overflows before the clip
 _FLOAT32_SMALLEST = 2.0**-126

@@ -1,8 +1,8 @@
 """The scaling and the activations, written once for every language that has IEEE arithmetic.
 
-Each is the same sequence of operations as in `isotone.elementary` and `isotone.steps`, so it gives
-the same numbers. What some languages lack, taking a number apart into mantissa and exponent, is
-done by comparisons and multiplications with powers of two, which are exact.
+Each is the same sequence of operations as in `isotone.elementary` and `isotone.frozen.steps`, so
+it gives the same numbers. What some languages lack, taking a number apart into mantissa and
+exponent, is done by comparisons and multiplications with powers of two, which are exact.
 
 A `Language` has numbers with ``+ - * /``, and the few functions below.
 """
@@ -13,7 +13,7 @@ import math
 from typing import Any, Protocol
 
 from isotone.elementary import EXP_LIMIT, EXP_SERIES, LN2, LN2_HIGH, LN2_LOW, LOG_SERIES
-from isotone.steps import LOG1P_SERIES, Pointwise
+from isotone.frozen.steps import LOG1P_SERIES, Pointwise
 
 Number = Any  # of the language
 
@@ -98,7 +98,7 @@ def ldexp_by_comparing(lang: Language, x: Number, k: Number) -> Number:
 
 
 def activate(lang: Language, step: Pointwise, h: Number) -> Number:
-    """One of `isotone.steps.ACTIVATIONS`; `h` was let."""
+    """One of `isotone.frozen.steps.ACTIVATIONS`; `h` was let."""
     match step.name:
         case "relu":
             return lang.maximum(h, 0.0)

@@ -12,7 +12,7 @@ from onnx import helper, numpy_helper
 
 from isotone.elementary import Reals
 from isotone.export.formulas import frexp_by_comparing, ldexp_by_comparing
-from isotone.frozen import Precision
+from isotone.frozen.network import Precision
 
 _IR_VERSION = 10
 _TYPES = {"float32": onnx.TensorProto.FLOAT, "float64": onnx.TensorProto.DOUBLE}

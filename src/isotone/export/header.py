@@ -11,7 +11,7 @@ from isotone.elementary import Floats, Reals
 from isotone.export import compiler, source
 from isotone.export.claim import Arithmetic
 from isotone.export.exactness import exact, within
-from isotone.frozen import FrozenNetwork
+from isotone.frozen.network import FrozenNetwork
 
 
 @dataclass(frozen=True)

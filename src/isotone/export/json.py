@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
-from isotone.atomic import replacing
-from isotone.counts import check_count
+from isotone.checks import check_count
 from isotone.elementary import Floats, Reals
 from isotone.export.claim import Arithmetic, claim
 from isotone.export.exactness import exact
 from isotone.export.summary import summary
-from isotone.frozen import FrozenNetwork
-from isotone.scaling import Scaling
-from isotone.steps import Blend, Dense, Pointwise, Sort, Step, describe
+from isotone.files import replacing
+from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step, describe
+from isotone.inputs.scaling import Scaling
 from isotone.untrusted import read_json
 
 FORMAT = "isotone-json"

@@ -18,7 +18,6 @@ from typing import Literal
 import numpy as np
 import onnx
 
-from isotone.atomic import replacing
 from isotone.elementary import Floats, Reals
 from isotone.export import exactness
 from isotone.export.claim import Arithmetic, claim
@@ -26,8 +25,9 @@ from isotone.export.comparators import rounds
 from isotone.export.formulas import activate, clamp, log, snap, uses_exp
 from isotone.export.graph import Graph, Tensor
 from isotone.export.summary import summary
-from isotone.frozen import FrozenNetwork, Precision
-from isotone.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.files import replacing
+from isotone.frozen.network import FrozenNetwork, Precision
+from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
 
 OPSET = 26  # the newest that ONNX Runtime 1.31 calls stable
 

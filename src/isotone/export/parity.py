@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isotone.elementary import Floats, snap_mantissa
-from isotone.frozen import FrozenNetwork
+from isotone.frozen.network import FrozenNetwork
 
 if TYPE_CHECKING:
     from isotone.export import Target

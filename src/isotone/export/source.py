@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from isotone.atomic import replacing
 from isotone.elementary import Reals
 from isotone.export.claim import Claim
 from isotone.export.summary import summary
-from isotone.frozen import FrozenNetwork, Precision
+from isotone.files import replacing
+from isotone.frozen.network import FrozenNetwork, Precision
 from isotone.locks import sole_use
 
 WIDTH = 99

@@ -21,7 +21,6 @@ from typing import get_args
 
 import numpy as np
 
-from isotone.atomic import replacing
 from isotone.elementary import Floats, Reals
 from isotone.export.claim import Arithmetic, claim
 from isotone.export.comparators import rounds
@@ -29,8 +28,9 @@ from isotone.export.exactness import exact, within
 from isotone.export.formulas import activate, clamp, log, snap
 from isotone.export.statement import Dialect, Expression, Statement, quote
 from isotone.export.summary import score_names, summary
-from isotone.frozen import FrozenNetwork
-from isotone.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.files import replacing
+from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
 
 Units = list[Expression]
 

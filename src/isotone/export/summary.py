@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import isotone
-from isotone.certificate import certify
+from isotone.certificate.certify import certify
 from isotone.export.claim import Claim
-from isotone.frozen import FrozenNetwork
+from isotone.frozen.network import FrozenNetwork
 
 _KEPT = (
     *("precision", "metric", "clip", "grid", "lipschitz"),

@@ -18,14 +18,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isotone.atomic import replacing
 from isotone.elementary import Floats, Reals
 from isotone.export.claim import Arithmetic, claim
 from isotone.export.exactness import within
 from isotone.export.formulas import activate, clamp, log, snap
 from isotone.export.summary import summary
-from isotone.frozen import FrozenNetwork
-from isotone.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.files import replacing
+from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
 
 
 @dataclass(frozen=True)

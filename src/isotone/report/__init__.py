@@ -2,9 +2,9 @@
 
 `write(frozen, "report.html")` needs nothing else; a table of rows adds distributions, curves and
 flips. The file opens without a network, from a disk or an e-mail. The page computes scores with
-the arithmetic of `isotone.reference`, in JavaScript doubles: for float64 networks its scores have
-the same bits as those of the engine, for float32 both are within the certificate's E of the exact
-score.
+the arithmetic of `isotone.frozen.reference`, in JavaScript doubles: for float64 networks its
+scores have the same bits as those of the engine, for float32 both are within the certificate's E
+of the exact score.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from isotone.atomic import replacing
-from isotone.certificate import Certificate, certify
+from isotone.certificate.certify import Certificate, certify
 from isotone.elementary import Floats
-from isotone.frozen import FrozenNetwork
+from isotone.files import replacing
+from isotone.frozen.network import FrozenNetwork
 from isotone.report import page, presets, statistics, verdict
 from isotone.report.arithmetic import describe_decision, describe_network
 from isotone.report.controls import controls_of, start_row

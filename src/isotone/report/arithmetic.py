@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from isotone.certificate import Certificate
+from isotone.certificate.certify import Certificate
+from isotone.certificate.robustness import Decisions
 from isotone.export.json import to_dict
 from isotone.report.verdict import keeps
-from isotone.robustness import Decisions
 
 
 def describe_network(certificate: Certificate) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from isotone.elementary import Floats, log
-from isotone.encoding import Encoding
-from isotone.frozen import FrozenNetwork
+from isotone.frozen.encoding import Encoding
+from isotone.frozen.network import FrozenNetwork
 from isotone.report.sample import Sample
 
 N_BINS = 40

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.efficiency import quantile_edges
 from isotone.elementary import Floats
+from isotone.trigger.efficiency import quantile_edges
 
 N_HISTOGRAM = 40
 N_CALIBRATION = 10

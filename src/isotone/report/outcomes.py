@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from isotone.elementary import Floats, Reals
-from isotone.frozen import FrozenNetwork
+from isotone.frozen.network import FrozenNetwork
 
 Kind = Literal["two classes", "classes", "values"]
 

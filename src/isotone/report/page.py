@@ -17,7 +17,7 @@ from importlib import resources
 from typing import Any
 
 import isotone
-from isotone.card import visible
+from isotone.frozen.notebook import visible
 
 MAX_BYTES = 3_000_000
 SCRIPTS = (
@@ -84,7 +84,7 @@ def _plain(value: Any) -> Any:
 
 
 def _file(name: str) -> str:
-    return resources.files("isotone.report").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("isotone.report").joinpath("web", name).read_text(encoding="utf-8")
 
 
 def _fill(template: str, parts: Mapping[str, str]) -> str:

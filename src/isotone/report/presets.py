@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from isotone.elementary import Floats
-from isotone.frozen import FrozenNetwork
+from isotone.frozen.network import FrozenNetwork
 from isotone.report.outcomes import Outcomes
 from isotone.report.sample import Sample
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from isotone.certificate import Certificate
+from isotone.certificate.certify import Certificate
+from isotone.certificate.robustness import Radius
 from isotone.elementary import Floats
-from isotone.encoding import Encoding
+from isotone.frozen.encoding import Encoding
 from isotone.report.curves import histogram
 from isotone.report.outcomes import Outcomes
 from isotone.report.sample import Sample
-from isotone.robustness import Radius
 
 N_SHIFTS = 11
 _MAX_WORK = 1e11  # multiplications for the shifts of all features, some ten seconds

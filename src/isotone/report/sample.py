@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from isotone.data.table import Table, floats, numbers, open_table, split_tree, suffix_of
 from isotone.elementary import Floats
-from isotone.encoding import Encoding, is_blank, labels
-from isotone.frames import is_category
-from isotone.frozen import FrozenNetwork
+from isotone.frozen.encoding import Encoding, is_blank, labels
+from isotone.frozen.network import FrozenNetwork
+from isotone.inputs.frames import is_category
 from isotone.report.outcomes import Outcomes
 from isotone.report.truth import read_truth
-from isotone.table import Table, floats, numbers, open_table, split_tree, suffix_of
 
 MAX_COLUMNS = 60  # that efficiencies are shown against
 MAX_GROUPS = 12  # values of a column of text

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from isotone.data.table import decoded, floats
 from isotone.elementary import Floats
-from isotone.encoding import labels
+from isotone.frozen.encoding import labels
 from isotone.report.outcomes import Outcomes
-from isotone.table import decoded, floats
 
 
 def read_truth(cells: pa.Array, name: str, outcomes: Outcomes) -> Floats:

@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from isotone.card import file_name, visible
-from isotone.certificate import Certificate, Interval, Slope
-from isotone.encoding import Encoding
-from isotone.frozen import FrozenNetwork
+from isotone.certificate.certify import Certificate, Interval, Slope
+from isotone.certificate.verdicts import Verdict
+from isotone.frozen.encoding import Encoding
+from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.notebook import file_name, visible
 from isotone.report.outcomes import Outcomes
 from isotone.rounding import digits_down, digits_up
-from isotone.verdicts import Verdict
 
 _WORDS = {1: "only rises", -1: "only falls", 0: "free"}
 _ARROWS = {1: "↗", -1: "↘", 0: "↕"}

@@ -1,0 +1,1 @@
+"""What the stored numbers of a frozen network prove."""

@@ -1,0 +1,327 @@
+"""Certificate: what a frozen network guarantees, recomputed from its stored numbers.
+
+Nothing that training said is believed. g has slope at most Lᵢ along feature i; f = g + r·x has its
+slope in [r − L, r + L], which for an increasing feature is within [0, 2λ]. The theorem is about
+real numbers; the computed score is a different function, and gets a verdict of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, fields
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from isotone.arithmetic import ieee_arithmetic
+from isotone.certificate import bounds
+from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts
+from isotone.certificate.verdicts import Verdict, judge
+from isotone.elementary import Floats
+from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.notebook import card
+from isotone.rounding import (
+    add,
+    digits_down,
+    digits_up,
+    divide,
+    multiply,
+    multiply_down,
+    subtract_down,
+)
+
+MOST_SHOWN = 1000  # slopes that a person is shown; all are in the JSON
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A closed interval that holds every slope of the exact function between rows in the clip.
+
+    Beyond the clip the slope is 0. Computed scores move in steps: see `Certificate.slopes`.
+    """
+
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """A few digits, rounded outward."""
+        return f"[{digits_down(self.low, 3)}, {digits_up(self.high, 3)}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """Slope of one output along one feature, in scaled and in raw units."""
+
+    output: int
+    feature: str
+    scaled: Interval
+    raw: Interval
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Bounds of one step as a map of the 1-norm and of the ∞-norm."""
+
+    name: str
+    one: float
+    inf: float
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The verdict on a `FrozenNetwork`; `holds` is the whole of it in one word.
+
+    Parameters
+    ----------
+    fingerprint : SHA-256 of the network that was examined
+    lipschitz : declared λᵢ of every feature, in scaled units
+    constants : for every output, the bound found in units of what was declared: at most 1 is kept
+    classes : their names, if known; one logit is that of the second of two
+    slopes : of every output along every feature, of the exact function. Computed scores move in
+        steps: their change may exceed these by the slope over one cell of the grid, and by 2E
+    verdicts : one for every declared direction
+    rounding_errors : E for every output, infinite if no bound was found
+    """
+
+    holds: bool
+    fingerprint: str
+    precision: str
+    metric: str
+    outputs: str
+    classes: tuple[str, ...] | None
+    clip: float
+    grid: float | None
+    lipschitz: tuple[float, ...]
+    constants: tuple[float, ...]
+    slopes: tuple[Slope, ...]
+    verdicts: tuple[Verdict, ...]
+    layers: tuple[Layer, ...]
+    rounding_errors: tuple[float, ...]
+    frozen: FrozenNetwork
+
+    @property
+    def lipschitz_holds(self) -> bool:
+        """Whether g keeps the declared λ of every feature."""
+        return all(constant <= 1.0 for constant in self.constants)
+
+    @property
+    def drop(self) -> float:
+        """How far a computed score, or a difference of logits, may move against its direction."""
+        if not self.holds:
+            return math.inf
+        pairs = 4 if self.frozen.of_classes else 2
+        return 0.0 if self.grid is not None else pairs * max(self.rounding_errors)
+
+    @property
+    def guarantee(self) -> str:
+        """What is promised about computed scores, in words."""
+        error = max(self.rounding_errors)
+        if not self.holds:
+            return "nothing: a declared constraint does not hold"
+        if not self.verdicts:
+            return f"no direction is declared; computed scores err by at most {digits_up(error)}"
+        what = "differences of logits" if self.frozen.of_classes else "scores"
+        if self.grid is None:
+            return f"computed {what} are monotone up to {digits_up(self.drop)}"
+        also = ", and so are probabilities" if self.outputs == "logits" else ""
+        return f"computed {what} are monotone to the last bit{also}"
+
+    def to_dict(self, *, in_short: bool = False) -> dict[str, Any]:
+        """Plain JSON content; an infinite number becomes None.
+
+        With `in_short`, more than a thousand slopes and their verdicts are left out, so that a
+        model file has room for the rest.
+        """
+        left_out = {"frozen"}
+        if in_short and len(self.slopes) > MOST_SHOWN:
+            left_out |= {"slopes", "verdicts"}
+        names = [f.name for f in fields(self) if f.name not in left_out]
+        data = {name: _plain(getattr(self, name)) for name in names}
+        return data | {"lipschitz_holds": self.lipschitz_holds, "guarantee": self.guarantee}
+
+    def to_json(self) -> str:
+        """`to_dict` as text, in lines if there are few enough to be read."""
+        indent = 2 if len(self.slopes) <= MOST_SHOWN else None
+        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the verdict, and the slope along every feature."""
+        frozen, names = self.frozen, self.frozen.output_names
+        facts = {"guaranteed": self.guarantee, "fingerprint": self.fingerprint}
+        if len(self.constants) == 1:
+            facts["directions"] = f"of the {frozen.about(0)}"
+        directions = [frozen.direction(i) for i in range(frozen.n_features)]
+        rows = []
+        for k, slope in enumerate(self.slopes[:MOST_SHOWN]):
+            output = f"{names[slope.output]}: " if frozen.n_outputs > 1 else ""
+            direction = directions[k % frozen.n_features]
+            rows.append((output + slope.feature, direction, str(slope.scaled), str(slope.raw)))
+        if len(self.slopes) > len(rows):
+            facts["slopes"] = f"the first {len(rows)} of {len(self.slopes)}; all are in `slopes`"
+        head = ["feature", "declared", "slope, scaled", "slope per raw unit"]
+        return card("Certificate HOLDS" if self.holds else "Certificate FAILS", facts, head, rows)
+
+    @ieee_arithmetic()
+    def certified_radius(self, X: Any, threshold: float = 0.0) -> Radius:
+        """How far every row may move before its decision can change.
+
+        The decision is score ≥ `threshold` for one output, and the class with the largest logit
+        (the first of those that tie) for several classes, where there is no threshold.
+
+        Uses the one-sided slopes: raising an increasing feature never turns acceptance into
+        rejection, so that distance is infinite; for classes those of differences of logits.
+        Valid for the computed score: rounding errors and the grid are subtracted.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features), raw
+        """
+        decisions, table = self.decisions(threshold), self.frozen.table(X)
+        return decisions.radius(table, self.frozen.score(table).astype(np.float64))
+
+    @ieee_arithmetic()
+    def flip_bound(self, X: Any, shifts: Shifts, threshold: float = 0.0) -> float:
+        """Largest fraction of these rows whose decision can change under shifts of the features.
+
+        Decisions are those of `certified_radius`.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features), raw
+        shifts : for every feature a number δ (it may move by anything within ±δ, raw units)
+            or a pair (low, high); or these by name, the other features standing still
+
+        Examples
+        --------
+        >>> import isotone
+        >>> network = isotone.MonotonicNetwork([2, 8, 1], monotonic_cst=[1, -1])
+        >>> certificate = isotone.certify(isotone.freeze(network, features=["income", "debt"]))
+        >>> certificate.flip_bound([[1.0, 2.0], [3.0, 1.0]], shifts={"debt": 0.0})
+        0.0
+        """
+        decisions, table = self.decisions(threshold), self.frozen.table(X)
+        score = self.frozen.score(table).astype(np.float64)
+        flips = decisions.can_flip(table, score, shifts)
+        return float(np.mean(flips)) if len(flips) else 0.0
+
+    def decisions(self, threshold: float = 0.0) -> Decisions | Contest:
+        """The decisions of `certified_radius`, with the slopes that bound them."""
+        if not math.isfinite(threshold):
+            raise ValueError(f"`threshold={threshold}` must be a finite number")
+        if self.frozen.of_classes:
+            if threshold != 0:
+                raise ValueError(
+                    f"`threshold={threshold}` is for one output; with {len(self.constants)} "
+                    "classes the largest logit decides: leave it out"
+                )
+            return Contest(self.rivals)
+        if len(self.constants) != 1:
+            raise ValueError(
+                f"decisions need one output, or classes; this network has {len(self.constants)} "
+                "outputs that are values: freeze one that scores what is to be decided"
+            )
+        exact = {verdict.feature for verdict in self.verdicts if verdict.computed}
+        return Decisions(
+            frozen=self.frozen,
+            threshold=threshold,
+            fall=np.array([max(-slope.scaled.low, 0.0) for slope in self.slopes]),
+            rise=np.array([max(slope.scaled.high, 0.0) for slope in self.slopes]),
+            exact=np.array([name in exact for name in self.frozen.features]),
+            error=self.rounding_errors[0],
+        )
+
+    @ieee_arithmetic()
+    def rivals(self, k: int) -> dict[int, Decisions]:
+        """For every other class l the decisions z_k − z_l ≥ 0."""
+        frozen = self.frozen
+        slopes = bounds.rival_slopes(frozen.steps, frozen.n_features, k)
+        low = subtract_down(subtract_down(frozen.residual[k], frozen.residual), slopes)
+        high = -subtract_down(subtract_down(frozen.residual, frozen.residual[k]), slopes)
+        errors = add(self.rounding_errors[k], self.rounding_errors)
+        margins = divide(multiply(2.0, errors), frozen.grid or math.inf)
+        least = np.maximum(low, -high)  # slope in the direction in which the difference rises
+        exact = (least >= margins[:, None]) & (frozen.grid is not None)
+        return {
+            other: Decisions(
+                frozen=frozen,
+                threshold=0.0,
+                fall=np.maximum(-low[other], 0.0),
+                rise=np.maximum(high[other], 0.0),
+                exact=exact[other],
+                error=float(errors[other]),
+            )
+            for other in range(frozen.n_outputs)
+            if other != k
+        }
+
+
+@ieee_arithmetic()
+def certify(frozen: FrozenNetwork) -> Certificate:
+    """Examine the stored numbers of a network and say what they guarantee."""
+    if not isinstance(frozen, FrozenNetwork):
+        raise TypeError(
+            f"`certify` examines a FrozenNetwork; got {type(frozen).__name__}: call "
+            "isotone.freeze(network) first, or isotone.load(path)"
+        )
+    slope_bounds = bounds.slopes(frozen.steps, frozen.n_features)
+    errors = bounds.rounding_errors(frozen)
+    constants = bounds.constants(frozen.steps, frozen.lipschitz, frozen.metric)
+    verdicts = judge(frozen, slope_bounds, errors)
+    kept = all(v.real and v.computed is not False for v in verdicts)
+    kept = kept and bool(np.all(np.isfinite(errors)))
+    return Certificate(
+        holds=bool(kept and np.all(constants <= 1.0)),
+        fingerprint=frozen.fingerprint,
+        precision=frozen.precision,
+        metric=frozen.metric,
+        outputs=frozen.outputs,
+        classes=frozen.classes,
+        clip=frozen.clip,
+        grid=frozen.grid,
+        lipschitz=tuple(frozen.lipschitz.tolist()),
+        constants=tuple(constants.tolist()),
+        slopes=_slopes(frozen, slope_bounds),
+        verdicts=verdicts,
+        layers=tuple(Layer(*entry) for entry in bounds.layer_bounds(frozen.steps)),
+        rounding_errors=tuple(errors.tolist()),
+        frozen=frozen,
+    )
+
+
+def _slopes(frozen: FrozenNetwork, slope_bounds: Floats) -> tuple[Slope, ...]:
+    low = subtract_down(frozen.residual, slope_bounds)
+    high = -subtract_down(-frozen.residual, slope_bounds)
+    steep, flat = (s() for s in (frozen.scaling.steepest, frozen.scaling.flattest))
+    bottom, top = _raw_intervals(low, high, flat, steep)
+    columns = (array.ravel().tolist() for array in (low, high, bottom, top))
+    cells = product(range(frozen.n_outputs), frozen.features)
+    return tuple(
+        Slope(output, feature, Interval(a, b), Interval(c, d))
+        for (output, feature), a, b, c, d in zip(cells, *columns, strict=True)
+    )
+
+
+def _raw_intervals(
+    low: Floats, high: Floats, flat: Floats, steep: Floats
+) -> tuple[Floats, Floats]:
+    """Intervals times any slope in [flat, steep] of the scaling, rounded outward."""
+    steep = np.nextafter(steep, np.inf)
+    top = np.where(high > 0, multiply(np.maximum(high, 0.0), steep), -multiply_down(-high, flat))
+    bottom = np.where(low < 0, -multiply(np.maximum(-low, 0.0), steep), multiply_down(low, flat))
+    return bottom + 0.0, top + 0.0  # + 0.0 turns -0.0 into 0.0
+
+
+_FIELDS: dict[type, list[str]] = {
+    kind: [f.name for f in fields(kind)] for kind in (Slope, Interval, Verdict, Layer)
+}
+
+
+def _plain(value: Any) -> Any:
+    """JSON content: tuples as lists, dataclasses as dictionaries, infinity as None."""
+    if isinstance(value, tuple):
+        return [_plain(entry) for entry in value]
+    if type(value) in _FIELDS:
+        return {name: _plain(getattr(value, name)) for name in _FIELDS[type(value)]}
+    return None if isinstance(value, float) and not math.isfinite(value) else value

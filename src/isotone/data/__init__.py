@@ -1,0 +1,1 @@
+"""Tables on disk as checked arrays: CSV, Parquet and ROOT."""

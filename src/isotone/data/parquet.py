@@ -1,0 +1,81 @@
+"""The Parquet file, read and written in pieces; categories come back as categories.
+
+Parquet keeps categories of text as such but stores those of integers as plain integers. That they
+were categories is in notes: of Arrow, which keeps its whole schema, and of pandas.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+
+from isotone.inputs.frames import is_category
+
+_BUFFER_BYTES = 2**20
+
+
+def open_file(path: str) -> pyarrow.parquet.ParquetFile:
+    """The file, set so that a row group of any size is read page by page."""
+    return pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+
+
+def batches(
+    file: pyarrow.parquet.ParquetFile, columns: list[str], n_rows: int
+) -> Iterator[pa.RecordBatch]:
+    """The named columns, at most `n_rows` rows at a time; categories are dictionary-encoded."""
+    notes = file.metadata.metadata
+    for batch in file.iter_batches(n_rows, columns=columns):
+        yield restore_categories(batch.select(columns), notes)
+
+
+def restore_categories(
+    batch: pa.RecordBatch, notes: Mapping[bytes, bytes] | None
+) -> pa.RecordBatch:
+    """The batch with categories where its file notes that there were some."""
+    for name in noted_categories(notes).intersection(batch.schema.names):
+        column = batch.column(name).dictionary_encode()
+        batch = batch.set_column(batch.schema.names.index(name), name, column)
+    return batch
+
+
+def write(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+    """Write batches and give the number of rows."""
+    n_rows = 0
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+            n_rows += batch.num_rows
+    return n_rows
+
+
+def noted_categories(notes: Mapping[bytes, bytes] | None) -> frozenset[str]:
+    """Names of the columns that were categories when they were written.
+
+    Parameters
+    ----------
+    notes : the key-value metadata of a file, as ``pyarrow.parquet.ParquetFile.metadata`` has it
+    """
+    notes = notes or {}
+    return _noted_by_arrow(notes.get(b"ARROW:schema")) | _noted_by_pandas(notes.get(b"pandas"))
+
+
+def _noted_by_arrow(note: bytes | None) -> frozenset[str]:
+    try:
+        schema = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(note or b"")))
+    except (pa.ArrowException, OSError, ValueError):
+        return frozenset()  # a note that is absent, or of a later version
+    return frozenset(field.name for field in schema if is_category(field.type))
+
+
+def _noted_by_pandas(note: bytes | None) -> frozenset[str]:
+    try:
+        columns = json.loads(note or b"{}")["columns"]
+        return frozenset(str(c["name"]) for c in columns if c["pandas_type"] == "categorical")
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return frozenset()

@@ -1,0 +1,394 @@
+"""Tables on disk: CSV, Parquet and ROOT, read and written in pieces, so that any size fits memory.
+
+`open_table` reads, `numbers` makes a checked array of what was read, `write_table` writes. Rows
+are counted from 0, the first row of data; the header and empty lines of a CSV file do not count.
+"""
+
+from __future__ import annotations
+
+import difflib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from isotone.data import parquet as parquetfile
+from isotone.data import root as rootfile
+from isotone.elementary import Floats
+from isotone.files import replacing
+from isotone.inputs.cells import spelled_out, truths_as_numbers
+from isotone.inputs.frames import is_category
+from isotone.untrusted import refuse_special
+
+BATCH_ROWS = 65536
+SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".root")
+
+_BUFFER_BYTES = 2**20
+# Leading zeros, or more digits than a 64-bit integer surely holds: a name, not a number.
+_LIKE_A_NAME = r"^[+-]?(0\d|\d{19})"
+
+
+@dataclass(frozen=True)
+class Table(ABC):
+    """A table on disk, of which a few rows at a time are in memory.
+
+    Parameters
+    ----------
+    path : of the file; for ROOT followed by a colon and the name of the tree
+    columns : names, in the order of the file
+    n_rows : None if only reading the file would tell (CSV)
+    """
+
+    path: str
+    columns: tuple[str, ...]
+    n_rows: int | None
+
+    def batches(
+        self, columns: Sequence[str], n_rows: int = BATCH_ROWS
+    ) -> Iterator[pa.RecordBatch]:
+        """Read the named columns, in that order, at most `n_rows` rows at a time."""
+        return self._read(self.find(columns), n_rows)
+
+    def schema(self, columns: Sequence[str]) -> pa.Schema:
+        """Names and types of the named columns. For CSV this reads the file once."""
+        return self._types(self.find(columns))
+
+    def find(self, columns: Sequence[str]) -> list[str]:
+        """`columns` without repetitions, if the file has each of them exactly once."""
+        for name in columns:
+            if name not in self.columns:
+                raise ValueError(f"{self.path!r} has no column {name!r}; {self._suggest(name)}")
+            if self.columns.count(name) > 1:
+                raise ValueError(
+                    f"{self.path!r} has {self.columns.count(name)} columns named {name!r}; names "
+                    "must differ: rename all but one"
+                )
+        return list(dict.fromkeys(columns))
+
+    def _suggest(self, name: str) -> str:
+        close = difflib.get_close_matches(name.lower(), [c.lower() for c in self.columns])
+        meant = [repr(c) for near in close for c in self.columns if c.lower() == near]
+        if meant:
+            return f"did you mean {' or '.join(meant)}?"
+        if len(self.columns) == 1 and any(mark in self.columns[0] for mark in ";\t|"):
+            return f"its only one is {self.columns[0]!r}: separate the columns with commas"
+        shown = ", ".join(self.columns[:20]) + (", …" if len(self.columns) > 20 else "")
+        return f"give one of its columns: {shown}"
+
+    @abstractmethod
+    def _read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]: ...
+
+    @abstractmethod
+    def _types(self, columns: list[str]) -> pa.Schema: ...
+
+
+def open_table(path: str | Path) -> Table:
+    """Open a table; the format follows from the suffix, one of `SUFFIXES`.
+
+    For ROOT, "file.root:name" picks one of several trees (TTree or RNTuple).
+
+    Examples
+    --------
+    >>> table = open_table("events.parquet")  # doctest: +SKIP
+    >>> for batch in table.batches(["pt", "mass"]):  # doctest: +SKIP
+    ...     x = numbers(batch, ["pt", "mass"])
+    """
+    file, _ = split_tree(path)
+    suffix = suffix_of(path)
+    if file.exists() and not file.is_dir():
+        refuse_special(file)
+    if not file.is_file():
+        others = [f.name for f in file.parent.iterdir()] if file.parent.is_dir() else []
+        near = difflib.get_close_matches(file.name, others, n=1, cutoff=0.8)
+        hint = f"did you mean {near[0]!r}?" if near else "give the path of a table"
+        raise FileNotFoundError(f"there is no file {str(file)!r}; {hint}")
+    with _reading(str(path)):
+        if suffix == ".root":
+            return _open_root(str(path))
+        if suffix in (".parquet", ".pq"):
+            return _open_parquet(str(path))
+        return _open_csv(str(path))
+
+
+def numbers(batch: pa.RecordBatch, columns: Sequence[str], first_row: int = 0) -> Floats:
+    """Columns of a batch as finite numbers, (n_rows, n_columns).
+
+    Integers, booleans, decimals and numbers written as text are rounded to the nearest float64,
+    so that their order is kept; the texts true and false are 1 and 0. Anything else raises
+    `ValueError` with the name of the column and the first row where it occurs.
+
+    Parameters
+    ----------
+    columns : names, in the order of the result
+    first_row : number of the first row of the batch within the table
+    """
+    values = np.empty((batch.num_rows, len(columns)))
+    for i, name in enumerate(columns):
+        values[:, i] = floats(truths_as_numbers(batch.column(name)), name)
+    bad = ~np.isfinite(values)
+    if bad.any():
+        row, column = (int(index) for index in np.argwhere(bad)[0])
+        name = columns[column]
+        raise ValueError(
+            f"column {name!r} {_complaint(batch.column(name)[row].as_py())} in row "
+            f"{first_row + row} (data rows, counted from 0); every row needs a finite number: "
+            "drop or fill such rows"
+        )
+    return values
+
+
+def read_numbers(path: str | Path, columns: Sequence[str]) -> Floats:
+    """Columns of a whole table as finite numbers, (n_rows, n_columns), checked as by `numbers`."""
+    parts, n_rows = [], 0
+    for batch in open_table(path).batches(columns):
+        parts.append(numbers(batch, columns, n_rows))
+        n_rows += batch.num_rows
+    return np.concatenate(parts) if parts else np.empty((0, len(columns)))
+
+
+def write_table(path: str | Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+    """Write batches to a file, whole or not at all, and give the number of rows.
+
+    While writing, the rows are in a temporary file beside `path`, so a failure leaves neither a
+    part of a file nor a changed one. ROOT holds numbers only, in a tree named "tree" unless the
+    path is "file.root:name".
+    """
+    file, tree = split_tree(path)
+    suffix = suffix_of(path)
+    with replacing(file) as temporary:
+        if suffix == ".root":
+            return rootfile.write(temporary, tree or "tree", schema, batches)
+        if suffix in (".parquet", ".pq"):
+            return parquetfile.write(temporary, schema, batches)
+        return _write_csv(temporary, suffix.endswith(".gz"), schema, batches)
+
+
+def split_tree(path: str | Path) -> tuple[Path, str | None]:
+    """The file and the tree of "file.root:tree"; no tree for any other path."""
+    file, mark, tree = str(path).rpartition(".root:")
+    return (Path(file + ".root"), tree) if mark else (Path(path), None)
+
+
+def suffix_of(path: str | Path) -> str:
+    """Which of `SUFFIXES` the path of a table has."""
+    name = split_tree(path)[0].name.lower()
+    for suffix in SUFFIXES:
+        if name.endswith(suffix):
+            return suffix
+    raise ValueError(
+        f"{str(path)!r} has an unknown suffix; a table must end in one of {', '.join(SUFFIXES)}: "
+        "rename or convert the file"
+    )
+
+
+def floats(column: pa.Array, name: str) -> Floats:
+    """Numbers of a column, with NaN where there is none; categories have no numbers."""
+    if is_category(column.type):
+        raise ValueError(
+            f"column {name!r} is stored as categories ({column.type}), which have no size even "
+            "where they are written as numbers; it must hold numbers: convert it if it does"
+        )
+    try:
+        # An integer beyond 2**53 is rounded: that is monotone, and all a float can do.
+        return _to_numpy(spelled_out(column).cast(pa.float64(), safe=False))
+    except pa.ArrowNotImplementedError as error:
+        raise ValueError(
+            f"column {name!r} has type {column.type}; it must hold numbers: {_advice(column.type)}"
+        ) from error
+    except pa.ArrowInvalid:
+        return np.array([_parse(text) for text in column.to_pylist()])
+
+
+def _advice(kind: pa.DataType) -> str:
+    if pa.types.is_temporal(kind):
+        return "leave it out, or make a number of it, such as the days since some date"
+    return "choose another column or convert it"
+
+
+def decoded(column: pa.Array) -> pa.Array:
+    """A column with its values instead of references to categories."""
+    return column.dictionary_decode() if is_category(column.type) else column
+
+
+def _to_numpy(column: pa.Array) -> Floats:
+    result: Floats = column.to_numpy(zero_copy_only=False)
+    return result
+
+
+def _parse(text: str | None) -> float:
+    """The number that a text stands for, by the rules of Arrow, or NaN."""
+    try:
+        number = pa.scalar(None if text is None else text.strip()).cast(pa.float64()).as_py()
+    except pa.ArrowInvalid:
+        return np.nan
+    return np.nan if number is None else float(number)
+
+
+def _complaint(value: Any) -> str:
+    if value is None:
+        return "is missing"
+    if isinstance(value, str | bytes):
+        return f"holds the text {value[:40]!r}"
+    return f"is {float(value)}"
+
+
+# CSV: read as text, because a reader that guesses types from the first rows fails on later ones
+# without naming the column or the row.
+
+
+@dataclass(frozen=True)
+class _CsvTable(Table):
+    def _read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]:
+        if not columns:  # for Arrow, no names would mean all
+            return
+        convert = pyarrow.csv.ConvertOptions(
+            include_columns=columns,
+            column_types=dict.fromkeys(columns, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+        )
+        with _reading(self.path), _csv_reader(self.path, convert) as reader:
+            for block in reader:
+                for start in range(0, block.num_rows, n_rows):
+                    yield block.slice(start, n_rows)
+
+    def _types(self, columns: list[str]) -> pa.Schema:
+        kinds = dict.fromkeys(columns, pa.int64())
+        for batch in self._read(columns, BATCH_ROWS):
+            for name in columns:
+                kinds[name] = _type_of_text(batch.column(name), kinds[name])
+        return pa.schema(kinds.items())
+
+
+def _open_csv(path: str) -> Table:
+    with _csv_reader(path, pyarrow.csv.ConvertOptions()) as reader:
+        return _CsvTable(path, tuple(reader.schema.names), None)
+
+
+def _csv_reader(path: str, convert: pyarrow.csv.ConvertOptions) -> pyarrow.csv.CSVStreamingReader:
+    return pyarrow.csv.open_csv(
+        path,
+        # without threads errors name the row, at the same speed
+        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=_BUFFER_BYTES),
+        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+        convert_options=convert,
+    )
+
+
+def _type_of_text(column: pa.Array, so_far: pa.DataType) -> pa.DataType:
+    """The narrowest of int64, float64 and text, not narrower than `so_far`, that says it all."""
+    if pc.any(pc.match_substring_regex(column, _LIKE_A_NAME)).as_py():
+        return pa.string()
+    kinds = [pa.int64(), pa.float64(), pa.string()]
+    for kind in kinds[kinds.index(so_far) : -1]:
+        try:
+            column.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+        return kind
+    return pa.string()
+
+
+def _write_csv(
+    path: Path, compress: bool, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
+) -> int:
+    _check_csv_types(schema)
+    n_rows = 0
+    with pa.output_stream(str(path), compression="gzip" if compress else None) as file:
+        file.write(_csv_lines([pa.array([name]) for name in schema.names]))
+        for batch in batches:
+            file.write(_csv_lines(batch.columns))
+            n_rows += batch.num_rows
+    return n_rows
+
+
+def _check_csv_types(schema: pa.Schema) -> None:
+    for field in schema:
+        try:
+            pa.nulls(0, field.type).cast(pa.string())
+        except pa.ArrowNotImplementedError as error:
+            raise ValueError(
+                f"column {field.name!r} has type {field.type}; a CSV file holds numbers and text: "
+                "leave the column out, or write .parquet"
+            ) from error
+
+
+def _csv_lines(columns: Sequence[pa.Array]) -> bytes:
+    """Lines with quotes only where needed; Arrow's own writer quotes every text."""
+    cells = [_quote(column.cast(pa.string())) for column in columns]
+    lines = pc.binary_join_element_wise(*cells, ",", null_handling="replace", null_replacement="")
+    return "".join(f"{line}\n" for line in lines.to_pylist()).encode()
+
+
+def _quote(column: pa.Array) -> pa.Array:
+    special = pc.match_substring_regex(column, r'[",\r\n]')
+    if not pc.any(special).as_py():
+        return column
+    doubled = pc.replace_substring(column, '"', '""')
+    return pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), column)
+
+
+# Parquet
+
+
+@dataclass(frozen=True)
+class _ParquetTable(Table):
+    def _read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]:
+        with _reading(self.path), parquetfile.open_file(self.path) as file:
+            yield from parquetfile.batches(file, columns, n_rows)
+
+    def _types(self, columns: list[str]) -> pa.Schema:
+        with parquetfile.open_file(self.path) as file:
+            return pa.schema([file.schema_arrow.field(name) for name in columns])
+
+
+def _open_parquet(path: str) -> Table:
+    with parquetfile.open_file(path) as file:
+        return _ParquetTable(path, tuple(file.schema_arrow.names), file.metadata.num_rows)
+
+
+# ROOT
+
+
+@dataclass(frozen=True)
+class _RootTable(Table):
+    def _read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]:
+        with _reading(self.path), rootfile.open_tree(*split_tree(self.path)) as tree:
+            yield from tree.batches(columns, n_rows)
+
+    def _types(self, columns: list[str]) -> pa.Schema:
+        with _reading(self.path), rootfile.open_tree(*split_tree(self.path)) as tree:
+            return tree.schema(columns)
+
+
+def _open_root(path: str) -> Table:
+    with rootfile.open_tree(*split_tree(path)) as tree:
+        return _RootTable(path, tree.columns, tree.n_rows)
+
+
+# Files
+
+
+@contextmanager
+def _reading(path: str) -> Iterator[None]:
+    """Name the file in the errors of the libraries that read it."""
+    try:
+        yield
+    except ImportError:
+        raise
+    except Exception as error:  # a damaged ROOT file makes uproot raise almost anything
+        theirs = isinstance(error, pa.ArrowException | UnicodeDecodeError)
+        if isinstance(error, ValueError) and not theirs:
+            raise
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise ValueError(
+            f"cannot read {path!r} ({reason}); it must be a whole {suffix_of(path)} file, with "
+            "text in UTF-8: copy or write it again"
+        ) from error

@@ -1,0 +1,1 @@
+"""The cut between learning and using: a trained network as a frozen one."""

@@ -1,0 +1,323 @@
+"""freeze: from a trained network to a `FrozenNetwork` whose stored numbers keep every bound.
+
+Weights are normalized once, in float64, and rounded inward: the exact sums of the stored numbers
+respect the bounds. A little of the slope of g is then given up along constrained features, so
+that also the *computed* score is monotone: see `isotone.freezing.margin`.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import isotone
+from isotone import limits
+from isotone.arithmetic import ieee_arithmetic
+from isotone.certificate.certify import certify
+from isotone.elementary import Floats
+from isotone.freezing.average import average
+from isotone.freezing.margin import (
+    TRUNCATE,
+    Grid,
+    certified,
+    round_again,
+    spacing,
+    store,
+    toward_zero,
+)
+from isotone.frozen.network import FrozenNetwork, Precision
+from isotone.frozen.steps import Blend, Dense, Sort, Step
+from isotone.inputs.scaling import Scaling
+from isotone.nn.layers import (
+    BoundedLayer,
+    Center,
+    Constraint,
+    GroupSort,
+    LipschitzConv,
+    Residual,
+    pointwise,
+)
+from isotone.nn.network import LipschitzNetwork
+from isotone.nn.norms import NORMS
+from isotone.rounding import multiply, root, totals
+
+_KEPT: Any = "as it is"  # the default of `grid`: "auto" for a network, its own for a frozen one
+
+
+@ieee_arithmetic()
+def freeze(
+    network: LipschitzNetwork | FrozenNetwork | Sequence[LipschitzNetwork],
+    *,
+    scaling: Scaling | None = None,
+    features: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+    precision: Precision | None = None,
+    clip: float | None = None,
+    grid: Grid = _KEPT,
+    provenance: Mapping[str, Any] | None = None,
+) -> FrozenNetwork:
+    """Fix the numbers of a network so that `certify` holds for them.
+
+    Parameters
+    ----------
+    network : trained; left as it is. Several networks of one architecture are frozen into one,
+        their average, which is as monotone as each of them. A frozen one keeps what is not given
+        here, its grid as long as it keeps its precision; another `precision`, `clip` or `grid`
+        rounds its numbers inward once more
+    scaling : from raw to the scaled inputs that the network was trained on; identity if None
+    features, classes : names
+    precision : "float64" (default), monotone to the last bit; "float32" is faster and monotone up
+        to 2E
+    clip : scaled inputs are clamped to ±clip, 1024 by default
+    grid : spacing of the scaled inputs, a power of two; "auto" (default) is 2⁻²⁰, or coarser where
+        that would cost more than a thousandth of λ, and None for float32; None promises nothing
+        about computed scores
+    provenance : anything worth keeping that JSON can hold
+    """
+    _check_options(scaling, precision, grid)
+    if isinstance(network, FrozenNetwork):
+        names = {"scaling": scaling, "features": features, "classes": classes}
+        return _freeze_again(network, names, precision, clip, grid, provenance)
+    members = [network] if isinstance(network, LipschitzNetwork) else network
+    if (
+        not isinstance(members, Sequence)
+        or not members
+        or not all(isinstance(member, LipschitzNetwork) for member in members)
+    ):
+        raise TypeError(
+            f"`freeze` takes a LipschitzNetwork or MonotonicNetwork, or several; got "
+            f"{type(network).__name__}"
+        )
+    first, precision = members[0], precision or "float64"
+    n, grid = first.n_features, "auto" if grid is _KEPT else grid
+    frozen = FrozenNetwork(
+        features=tuple(f"x{i}" for i in range(n)) if features is None else tuple(features),
+        scaling=Scaling.identity(n) if scaling is None else scaling,
+        steps=tuple(store(step, precision) for step in _average(members)),
+        residual=toward_zero(np.mean([m.residual() for m in members], axis=0), precision).astype(
+            np.float64
+        ),
+        lipschitz=np.mean([m.lipschitz for m in members], axis=0),
+        monotonic_cst=first.directions().astype(np.int8),
+        outputs=first.outputs,
+        classes=None if classes is None else tuple(classes),
+        metric=first.metric,
+        precision=precision,
+        clip=1024.0 if clip is None else clip,
+        grid=spacing(grid, precision),
+        provenance={"isotone": isotone.__version__} | dict(provenance or {}),
+    )
+    _compare(members, frozen)
+    return certified(frozen, grid)
+
+
+def _check_options(scaling: object, precision: object, grid: object) -> None:
+    if not isinstance(scaling, Scaling | None):
+        raise TypeError(
+            f"`scaling={scaling!r}` must be a fitted Scaling: Scaling.fit(X_train, 'standard')"
+        )
+    if precision not in (None, "float64", "float32"):
+        raise ValueError(
+            f"`precision={precision!r}` is unknown; choose from ('float64', 'float32')"
+        )
+    if isinstance(grid, str) and grid != "auto" and grid is not _KEPT:
+        raise ValueError(f"`grid={grid!r}` must be a power of two, 'auto' or None")
+
+
+def _freeze_again(
+    frozen: FrozenNetwork,
+    names: Mapping[str, Any],
+    precision: Precision | None,
+    clip: float | None,
+    grid: Grid,
+    provenance: Mapping[str, Any] | None,
+) -> FrozenNetwork:
+    """A frozen network with what is given, and everything else as it is."""
+    changes: dict[str, Any] = {
+        name: value if name == "scaling" else tuple(value)
+        for name, value in names.items()
+        if value is not None
+    }
+    if provenance is not None:
+        changes["provenance"] = dict(frozen.provenance) | dict(provenance)
+    if changes:
+        frozen = replace(frozen, **changes)
+        frozen = replace(frozen, certificate=certify(frozen).to_dict(in_short=True))
+    precision, clip = precision or frozen.precision, frozen.clip if clip is None else clip
+    if grid is _KEPT:
+        grid = frozen.grid if precision == frozen.precision else "auto"
+    if (precision, clip, grid) == (frozen.precision, frozen.clip, frozen.grid):
+        return frozen
+    return round_again(frozen, precision, clip, grid)
+
+
+@torch.no_grad()
+def _compare(members: Sequence[LipschitzNetwork], frozen: FrozenNetwork) -> None:
+    """Make sure that the steps compute what the networks do, before a margin is taken."""
+    x = np.random.default_rng(0).uniform(-1, 1, (16, frozen.n_features))
+    rows = torch.as_tensor(x)
+    each = [copy.deepcopy(member).cpu().double().eval()(rows).numpy() for member in members]
+    expected = np.mean(each, axis=0)
+    plain = replace(frozen, scaling=Scaling.identity(frozen.n_features), grid=None)
+    size = np.abs(expected) + frozen.lipschitz.sum()
+    if not np.all(np.abs(plain.score(x).reshape(expected.shape) - expected) <= 1e-3 * size):
+        raise RuntimeError("the frozen steps do not compute what the network does; report a bug")
+
+
+@dataclass
+class _Unrolled:
+    """Steps made so far, and how their units stand to those of the torch modules.
+
+    `shape` is that of the torch units; `order[p]` is the flat torch position of unit p. After a
+    convolution channels come last, so that the groups of a sort are neighbors.
+    """
+
+    steps: list[Step]
+    shape: tuple[int, ...]
+    order: np.ndarray[Any, np.dtype[np.intp]]
+
+    def dense(self, weight: Floats, bias: Floats, shape: tuple[int, ...]) -> None:
+        """Append a dense step given for units in torch's order."""
+        after = _channels_last(shape)
+        self.steps.append(Dense(weight[np.ix_(after, self.order)], bias[after]))
+        self.shape, self.order = shape, after
+
+    def reorder(self, order: np.ndarray[Any, np.dtype[np.intp]]) -> None:
+        """Append a permutation if the units are not in the given order."""
+        if len(order) != len(self.order):
+            raise ValueError(f"{len(self.order)} units cannot be put into {len(order)} places")
+        if not np.array_equal(order, self.order):
+            eye = np.eye(len(order))
+            self.steps.append(Dense(eye[np.ix_(order, self.order)], np.zeros(len(order))))
+            self.order = order
+
+
+def _average(members: Sequence[LipschitzNetwork]) -> list[Step]:
+    if len(members) == 1:
+        return _steps(members[0])
+    if len({_kind(member) for member in members}) > 1:
+        raise ValueError(
+            "networks that are averaged must have the same features, directions, outputs, chain "
+            "and metric"
+        )
+    chain, metric = members[0].chain, members[0].metric
+    return average([_steps(member) for member in members], chain, metric)
+
+
+def _kind(network: LipschitzNetwork) -> tuple[object, ...]:
+    """What networks must have in common for their average to keep their promises."""
+    choices = network.chain, network.metric, network.outputs, network.n_features
+    return *choices, network.directions().tobytes()
+
+
+def _steps(network: LipschitzNetwork) -> list[Step]:
+    """g as frozen steps in float64, the rescaling of the features included."""
+    n = network.n_features
+    state = _Unrolled([], network.input_shape, np.arange(n))
+    scale = network.lipschitz / network.lipschitz.max()
+    for module in network.layers:
+        _unroll(module, state)
+    if not state.steps or not isinstance(state.steps[0], Dense):
+        state.steps.insert(0, Dense(np.eye(n), np.zeros(n)))
+    first = state.steps[0]
+    assert isinstance(first, Dense)
+    state.steps[0] = Dense(first.weight * scale, first.bias)
+    return state.steps
+
+
+def _unroll(module: nn.Module, state: _Unrolled) -> None:
+    activation = pointwise(module)
+    if activation is not None:
+        state.steps.append(activation)
+    elif isinstance(module, LipschitzConv):
+        _unroll_convolution(module, state)
+    elif isinstance(module, BoundedLayer):
+        weight = inward(_normalized(module), module.constraint)
+        state.dense(weight, _array(module.bias, len(weight)), (len(weight),))
+    elif isinstance(module, GroupSort):
+        state.reorder(_channels_last(state.shape))
+        state.steps.append(Sort(module.group_size or state.shape[0]))
+    elif isinstance(module, Center):
+        _unroll_center(module, state)
+    elif isinstance(module, Residual):
+        _unroll_residual(module, state)
+    elif isinstance(module, nn.Flatten):
+        state.shape = (math.prod(state.shape),)
+
+
+def _unroll_convolution(layer: LipschitzConv, state: _Unrolled) -> None:
+    """The dense matrix of a convolution: its response to every unit vector."""
+    n_in = math.prod(state.shape)
+    kernel = torch.as_tensor(_normalized(layer))
+    probe = layer.convolve(torch.zeros(1, *state.shape, dtype=torch.float64), kernel, None)
+    shape = tuple(probe.shape[1:])
+    limits.MATRIX.check(n_in * probe.numel())
+    basis = torch.eye(n_in, dtype=torch.float64).reshape(n_in, *state.shape)
+    matrix = layer.convolve(basis, kernel, None).reshape(n_in, -1).T.contiguous().numpy()
+    bias = np.repeat(_array(layer.bias, shape[0]), math.prod(shape[1:]))
+    state.dense(inward(matrix, layer.constraint), bias, shape)
+
+
+def _unroll_center(module: Center, state: _Unrolled) -> None:
+    """Subtract the mean in the bias of the step before, or in a step of its own."""
+    mean = np.repeat(_array(module.mean, len(module.mean)), math.prod(state.shape[1:]))[
+        state.order
+    ]
+    last = state.steps[-1] if state.steps else None
+    if isinstance(last, Dense):
+        state.steps[-1] = Dense(last.weight, last.bias - mean)
+    else:
+        state.steps.append(Dense(np.eye(len(mean)), -mean))
+
+
+def _unroll_residual(module: Residual, state: _Unrolled) -> None:
+    branch = _Unrolled([], state.shape, state.order)
+    for inner in module.branch:
+        _unroll(inner, branch)
+    branch.reorder(state.order)
+    mix = float(torch.sigmoid(module.mix.detach().double()))
+    weight = float(toward_zero(np.array([mix]), "float32")[0])
+    keep = float(toward_zero(np.array([1.0 - weight]), "float32")[0])
+    state.steps.append(Blend(keep, weight, tuple(branch.steps)))
+
+
+def _normalized(layer: BoundedLayer) -> Floats:
+    """The weight in use, normalized in float64."""
+    c = layer.constraint
+    weight = NORMS[c.norm](layer.weight.detach().double().cpu(), c.bound, layer.sizes())
+    return weight.numpy()
+
+
+def inward(weight: Floats, constraint: Constraint) -> Floats:
+    """Shrink every column (row in the ∞ chain) until its exact size is within the bound."""
+    size = np.abs(weight)
+    if constraint.chain == "one":
+        sizes = totals(size.T)[None, :]
+    elif constraint.dual == math.inf:
+        sizes = size.max(axis=1, keepdims=True)
+    elif constraint.dual == 2.0:
+        sizes = root(totals(multiply(size, size)))[:, None]
+    else:
+        sizes = totals(size)[:, None]
+    over = sizes > constraint.bound
+    factor = np.where(over, constraint.bound / np.where(over, sizes, 1.0) * TRUNCATE, 1.0)
+    return weight * factor
+
+
+def _channels_last(shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """Flat positions of units of `shape`, with the first axis, the channels, running fastest."""
+    positions = np.arange(math.prod(shape)).reshape(shape)
+    return np.moveaxis(positions, 0, -1).ravel()
+
+
+def _array(values: Tensor | None, length: int) -> Floats:
+    if values is None:
+        return np.zeros(length)
+    return values.detach().double().cpu().numpy()

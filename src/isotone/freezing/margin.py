@@ -1,0 +1,150 @@
+"""Margin: numbers of a frozen network rounded inward, and the slope that rounding errors need.
+
+`certified` gives up a little of the slope of g along constrained features, so that also the
+*computed* score is monotone. With inputs on a grid of spacing q, E a bound of the rounding error
+and L the slope of g, it suffices that (λ − L) q ≥ 2E: inputs in one cell give the same bits,
+inputs in different cells give exact scores at least 2E apart. `round_again` takes a frozen network
+to another arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from isotone.certificate import bounds
+from isotone.certificate.certify import certify
+from isotone.elementary import Floats, Reals
+from isotone.frozen.network import FrozenNetwork, Precision
+from isotone.frozen.steps import Blend, Dense, Step
+from isotone.rounding import divide, multiply
+
+FINEST_GRID = 2.0**-20
+COARSEST_GRID = 2.0**-6
+MARGIN = 2.0**-10  # share of λ that a grid may cost before a coarser one is taken
+TRUNCATE = 1.0 - 2.0**-50  # more than the rounding of the products it is applied to
+
+Grid = float | Literal["auto"] | None
+
+
+def round_again(
+    frozen: FrozenNetwork, precision: Precision, clip: float, grid: Grid
+) -> FrozenNetwork:
+    """Another arithmetic for the same function: weights rounded inward, and a new margin."""
+    if not certify(frozen).holds:
+        raise ValueError(
+            "the frozen network fails its certificate, and another `precision`, `clip` or `grid` "
+            "must not hide that; freeze the trained network instead"
+        )
+    steps = frozen.steps
+    if not isinstance(steps[0], Dense):
+        n = frozen.n_features
+        steps = (Dense(np.eye(n, dtype=frozen.precision), np.zeros(n, frozen.precision)), *steps)
+    rounded = replace(
+        frozen,
+        steps=tuple(store(step, precision) for step in steps),
+        residual=toward_zero(frozen.residual, precision).astype(np.float64),
+        precision=precision,
+        clip=clip,
+        grid=spacing(grid, precision),
+    )
+    return certified(rounded, grid)
+
+
+def certified(frozen: FrozenNetwork, grid: Grid) -> FrozenNetwork:
+    """The network with the margin that its grid needs, and with its certificate."""
+    frozen = _leave_margin(_coarsen(frozen) if grid == "auto" else frozen)
+    certificate = certify(frozen)
+    if not certificate.holds:
+        raise RuntimeError(f"the frozen network fails its certificate: {certificate.to_json()}")
+    return replace(frozen, certificate=certificate.to_dict(in_short=True))
+
+
+def spacing(grid: Grid, precision: Precision) -> float | None:
+    if grid != "auto":
+        return grid
+    return FINEST_GRID if precision == "float64" else None
+
+
+def _leave_margin(frozen: FrozenNetwork) -> FrozenNetwork:
+    """Shrink the columns of the first step until every slope of g leaves the margin it must."""
+    margin = _margin(frozen)
+    constrained = np.any(frozen.monotonic_cst != 0, axis=0)
+    # the residual is what must be left room for; float32 may have rounded it below λ
+    room = np.where(constrained, _least_residual(frozen), frozen.lipschitz)
+    allowed = room * TRUNCATE - np.where(constrained, margin, 0.0)
+    if np.any(allowed <= 0):
+        worst = int(np.argmin(allowed))
+        raise ValueError(
+            f"along feature {frozen.features[worst]!r} the rounding margin {margin:.3g} uses up "
+            f"λ = {frozen.lipschitz[worst]:.3g}; choose a coarser `grid` or a smaller `clip`"
+            + (", or precision='float64'" if frozen.precision == "float32" else "")
+        )
+    for _ in range(8):  # one or two suffice: what is shrunk rounds inward
+        factors = _shrink_factors(frozen, allowed)
+        if np.all(factors == 1.0):
+            return frozen
+        frozen = replace(
+            frozen, steps=(_shrink(frozen.steps[0], factors, frozen), *frozen.steps[1:])
+        )
+    raise RuntimeError("the slopes of the network could not be brought below their bounds")
+
+
+def _shrink_factors(frozen: FrozenNetwork, allowed: Floats) -> Floats:
+    slopes = bounds.slopes(frozen.steps, frozen.n_features).max(axis=0)
+    with np.errstate(divide="ignore"):
+        if frozen.metric == "1":
+            factors: Floats = np.minimum(1.0, allowed / slopes)
+            return factors
+        constants = bounds.constants(frozen.steps, frozen.lipschitz, frozen.metric)
+        return np.full(len(allowed), np.minimum(1.0, 1.0 / constants).min())
+
+
+def _shrink(step: Step, factors: Floats, frozen: FrozenNetwork) -> Dense:
+    assert isinstance(step, Dense)  # `_steps` begins with one
+    inward = np.where(factors < 1.0, factors * TRUNCATE, 1.0)
+    return Dense(toward_zero(step.weight * inward, frozen.precision), step.bias)
+
+
+def _least_residual(frozen: FrozenNetwork) -> Floats:
+    """λᵢ as the residual really has it: half of it where it serves probabilities."""
+    share = 0.5 if frozen.of_classes else 1.0
+    size = np.where(frozen.monotonic_cst != 0, np.abs(frozen.residual), math.inf)
+    least: Floats = np.minimum(share * size.min(axis=0), frozen.lipschitz)
+    return least
+
+
+def _margin(frozen: FrozenNetwork) -> float:
+    """2E / q, or nothing where no promise is made about computed scores."""
+    if frozen.grid is None or not np.any(frozen.monotonic_cst):
+        return 0.0
+    return float(divide(multiply(2.0, bounds.rounding_errors(frozen).max()), frozen.grid))
+
+
+def _coarsen(frozen: FrozenNetwork) -> FrozenNetwork:
+    """Take the finest grid whose margin is a small share of λ."""
+    constrained = np.any(frozen.monotonic_cst != 0, axis=0)
+    if frozen.grid is None or not np.any(constrained):
+        return frozen
+    least = MARGIN * float(frozen.lipschitz[constrained].min())
+    while _margin(frozen) > least and frozen.grid is not None and frozen.grid < COARSEST_GRID:
+        frozen = replace(frozen, grid=2.0 * frozen.grid)
+    return frozen
+
+
+def store(step: Step, precision: Precision) -> Step:
+    """The step with its numbers in the given precision, weights rounded toward zero."""
+    if isinstance(step, Blend):
+        return replace(step, steps=tuple(store(inner, precision) for inner in step.steps))
+    if isinstance(step, Dense):
+        return Dense(toward_zero(step.weight, precision), step.bias.astype(precision))
+    return step
+
+
+def toward_zero(values: Floats | Reals, precision: Precision) -> Reals:
+    rounded = values.astype(precision)
+    too_large = np.abs(rounded.astype(np.float64)) > np.abs(values)
+    return np.where(too_large, np.nextafter(rounded, rounded.dtype.type(0)), rounded)

@@ -1,0 +1,1 @@
+"""The model: read-only numbers, their file, and everything that scores with them."""

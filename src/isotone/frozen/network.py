@@ -1,0 +1,394 @@
+"""FrozenNetwork: the cut between learning and using. Read-only numbers, NumPy, no torch.
+
+Everything after training takes a `FrozenNetwork` and nothing else, so that a score, a certificate
+and an exported program are about the very same numbers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isotone import limits
+from isotone.arithmetic import ieee_arithmetic
+from isotone.elementary import Floats, Reals, monotone_exp, snap_grid
+from isotone.frozen import modelfile
+from isotone.frozen.engine import Engine, named_columns
+from isotone.frozen.modelfile import Arrays
+from isotone.frozen.notebook import card, describe_directions, quoted
+from isotone.frozen.steps import (
+    Dense,
+    Step,
+    arrays_of,
+    assemble,
+    check_nesting,
+    describe,
+    read_only,
+    width_after,
+    work_of,
+)
+from isotone.inputs.frames import has_names
+from isotone.inputs.scaling import Scaling, finite_table, numbers
+
+Precision = Literal["float64", "float32"]
+Outputs = Literal["values", "logits"]
+Metric = Literal["1", "2", "inf"]
+
+_SMALLEST_CLIP, _LARGEST_CLIP = 2.0**-64, 2.0**64
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FrozenNetwork:
+    r"""A network of fixed numbers: :math:`f_j(x) = g_j(u) + \sum_i r_{ji} u_i`.
+
+    Here :math:`u` is the scaled row, clamped to [-`clip`, `clip`] and, unless `grid` is None,
+    rounded to multiples of `grid`. `lipschitz` and `monotonic_cst` are what the network claims;
+    `isotone.certify` finds out whether the numbers keep it.
+
+    Parameters
+    ----------
+    features : names of the inputs, in order
+    scaling : from raw to scaled inputs
+    steps : g, applied one after the other
+    residual : (n_outputs, n_features), the coefficients r
+    lipschitz : (n_features,), the claimed λᵢ: g has slope at most λᵢ along feature i
+    monotonic_cst : (n_outputs, n_features), -1, 0 or +1; for several logits row k is about the
+        probability of class k after softmax
+    outputs : "values", or "logits" of one class (two classes) or of several
+    classes : names of the classes of logits, if known
+    metric : "1", "2" or "inf", the norm on the scaled inputs for which λ is claimed
+    precision : the arithmetic of the steps
+    clip, grid : positive; `grid` a power of two that divides `clip`, or None
+    provenance : anything worth keeping that JSON can hold
+    certificate : what a certificate said when the network was frozen; a claim, not a proof
+    """
+
+    features: tuple[str, ...]
+    scaling: Scaling
+    steps: tuple[Step, ...]
+    residual: Floats
+    lipschitz: Floats
+    monotonic_cst: NDArray[np.int8]
+    outputs: Outputs = "values"
+    classes: tuple[str, ...] | None = None
+    metric: Metric = "1"
+    precision: Precision = "float64"
+    clip: float = 1024.0
+    grid: float | None = 2.0**-20
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    certificate: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not np.all(np.isin(self.monotonic_cst, (-1, 0, 1))):
+            raise ValueError(
+                "`monotonic_cst` must hold -1 (decreasing), 0 (free) or +1 (increasing)"
+            )
+        for name, kind in (("residual", float), ("lipschitz", float), ("monotonic_cst", np.int8)):
+            object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), kind)))
+        self._check_choices()
+        check_nesting(self.steps)
+        self._check_shapes()
+        self._check_limits()
+        self._check_numbers()
+
+    def _check_choices(self) -> None:
+        allowed = {
+            "outputs": ("values", "logits"),
+            "metric": ("1", "2", "inf"),
+            "precision": ("float64", "float32"),
+        }
+        for name, choices in allowed.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(
+                    f"`{name}={getattr(self, name)!r}` is unknown; choose from {choices}"
+                )
+        for name in ("features", "classes"):
+            names = getattr(self, name) or ()
+            if len(set(names)) != len(names):
+                raise ValueError(f"`{name}` has repeated names; they must differ: {names}")
+        for name in ("provenance", "certificate"):
+            value = getattr(self, name)
+            if not isinstance(value, Mapping) and (name, value) != ("certificate", None):
+                raise ValueError(f"`{name}` is {value!r:.50}; it must be a dictionary")
+
+    def _check_shapes(self) -> None:
+        n, found = self.n_features, (self.scaling.n_features, self.lipschitz.shape)
+        if n == 0 or found != (n, (n,)):
+            raise ValueError(
+                f"`features` has {n} names; it needs a scaling and `lipschitz` of that length, "
+                f"got {found[0]} and {found[1]}: give one name per feature"
+            )
+        if not self.steps:
+            raise ValueError("a network needs at least one step, such as a dense one")
+        m = width_after(self.steps, n)
+        for name in ("residual", "monotonic_cst"):
+            shape = getattr(self, name).shape
+            if shape != (m, n):
+                raise ValueError(
+                    f"`{name}` has shape {shape}; {m} outputs and {n} features need {(m, n)}"
+                )
+        if self.classes is not None and self.outputs != "logits":
+            raise ValueError(
+                "`classes` are given but the network's outputs are values; build it with "
+                "outputs='logits', or leave `classes` out"
+            )
+        if self.classes is not None and len(self.classes) != max(m, 2):
+            raise ValueError(f"{m} logits need {max(m, 2)} class names; got {len(self.classes)}")
+
+    def _check_limits(self) -> None:
+        arrays = self._arrays()
+        for limit, n in (
+            (limits.FEATURES, self.n_features),
+            (limits.OUTPUTS, self.n_outputs),
+            (limits.SLOPES, self.n_features * self.n_outputs),
+            (limits.TENSORS, len(arrays)),
+            (limits.BYTES, sum(array.nbytes for array in arrays.values())),
+            (limits.WORK, work_of(self.steps, self.n_features)),
+        ):
+            limit.check(n)
+
+    def _check_numbers(self) -> None:
+        if not np.all((self.lipschitz > 0) & np.isfinite(self.lipschitz)):
+            raise ValueError(f"`lipschitz` must be positive and finite; got {self.lipschitz}")
+        if not np.all(np.isfinite(self.residual)):
+            raise ValueError("`residual` holds NaN or infinity; it must be finite")
+        for name, array in arrays_of(self.steps).items():
+            if array.dtype != self.precision:
+                raise ValueError(
+                    f"the array {name!r} is {array.dtype} but the network's precision is "
+                    f"{self.precision}; they must agree"
+                )
+        for name in ("residual", "clip"):
+            number = np.asarray(getattr(self, name))
+            if not np.array_equal(number, number.astype(self.precision)):
+                raise ValueError(f"`{name}` holds numbers that {self.precision} cannot hold")
+        if not _SMALLEST_CLIP <= self.clip <= _LARGEST_CLIP:
+            raise ValueError(
+                f"`clip={self.clip}` must be between {_SMALLEST_CLIP:g} and {_LARGEST_CLIP:g}"
+            )
+        if self.grid is not None and not _fits(self.grid, self.clip):
+            raise ValueError(
+                f"`clip={self.clip}` and `grid={self.grid}` do not fit: the grid must be a power "
+                "of two that divides the clip into at most 2**52 parts, as 2**-20 divides 1024"
+            )
+
+    @property
+    def n_features(self) -> int:
+        return len(self.features)
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.residual)
+
+    @property
+    def output_names(self) -> list[str]:
+        """What to call the outputs: by class if each is one, or else by number."""
+        if self.classes is not None and len(self.classes) == self.n_outputs:
+            return list(self.classes)
+        return [str(k) for k in range(self.n_outputs)]
+
+    def about(self, output: int) -> str:
+        """What a declared direction of an output is about, in words."""
+        if self.outputs == "values":
+            return "score" if self.n_outputs == 1 else f"output {self.output_names[output]}"
+        if self.n_outputs > 1:
+            return f"probability of {self.output_names[output]}"
+        return f"probability of {'class 1' if self.classes is None else self.classes[1]}"
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether directions are about probabilities after softmax."""
+        return self.outputs == "logits" and self.n_outputs > 1
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of inputs and of the outputs of every dense step outside blends."""
+        return [self.n_features, *(len(s.bias) for s in self.steps if isinstance(s, Dense))]
+
+    @property
+    def n_parameters(self) -> int:
+        return sum(array.size for array in arrays_of(self.steps).values())
+
+    @property
+    @ieee_arithmetic()
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that decides the score and what is claimed of it.
+
+        That includes how `isotone score` encodes text and fills missing values, if it does.
+        """
+        definition = self._definition()
+        if "encoding" in self.provenance:
+            definition["encoding"] = self.provenance["encoding"]
+        return modelfile.checksum(json.dumps(definition, sort_keys=True), self._arrays())
+
+    def __repr__(self) -> str:
+        shape = "-".join(str(n) for n in self.widths)
+        return f"<FrozenNetwork {shape} {self.precision} {self.fingerprint[:12]}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what the network is and claims, not what it proves."""
+        claim = (self.certificate or {}).get("guarantee")
+        stated = "nothing" if claim is None else quoted(claim, most=200)
+        facts = {
+            "shape": f"{'-'.join(map(str, self.widths))}, {self.precision}",
+            "outputs": ", ".join([self.outputs, *(self.classes or ())]),
+            "stated when frozen": f"{stated}; isotone.certify recomputes it",
+            "fingerprint": self.fingerprint,
+        }
+        rows = [
+            (name, self.direction(i), f"{self.lipschitz[i]:.4g}", self.scaling.describe(i))
+            for i, name in enumerate(self.features)
+        ]
+        return card("FrozenNetwork", facts, ["feature", "declared", "λ", "scaled input"], rows)
+
+    def direction(self, feature: int) -> str:
+        """The declared direction along a feature, in words."""
+        return describe_directions(self.monotonic_cst[:, feature].tolist(), self.output_names)
+
+    def __reduce__(self) -> tuple[type[FrozenNetwork], tuple[Any, ...]]:
+        return FrozenNetwork, tuple(getattr(self, f.name) for f in fields(self))
+
+    @ieee_arithmetic()
+    def snap(self, X: ArrayLike) -> Reals:
+        """What enters the first step: scaled, clamped, on the grid, (n_rows, n_features)."""
+        with np.errstate(over="ignore"):
+            u = np.clip(self.scaling.transform(X), -self.clip, self.clip)
+        if self.grid is not None:
+            u = snap_grid(u, self.grid)
+        return u.astype(self.precision)
+
+    def score(self, X: Any) -> Reals:
+        """Score raw rows.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features), an array or a data frame with columns of the features' names
+
+        Returns
+        -------
+        (n_rows,) for one output, otherwise (n_rows, n_outputs)
+        """
+        return self._engine(X)
+
+    @cached_property
+    def _engine(self) -> Engine:
+        return Engine(self)
+
+    def probability(self, X: Any) -> Floats:
+        """Probability of the second class for one logit (n_rows,), of every class for several."""
+        return self.to_probability(self.score(X))
+
+    @ieee_arithmetic()
+    def to_probability(self, score: Reals) -> Floats:
+        """Logistic or softmax function of computed logits, from monotone operations only.
+
+        Where differences of logits are monotone to the last bit, computed probabilities are.
+        """
+        if self.outputs != "logits":
+            raise ValueError(
+                "probabilities need outputs='logits'; this network gives values: use `score`"
+            )
+        z = score.astype(np.float64)
+        if z.ndim == 1:
+            return 1.0 / (1.0 + monotone_exp(-z))
+        probabilities = np.empty_like(z)
+        for k in range(self.n_outputs):
+            total = np.zeros(len(z))
+            for other in range(self.n_outputs):
+                total = total + monotone_exp(z[:, other] - z[:, k])
+            probabilities[:, k] = 1.0 / total
+        return probabilities
+
+    @ieee_arithmetic()
+    def save(self, path: str | Path) -> None:
+        """Write one `.isotone` file, whole or not at all."""
+        content = self._definition() | {
+            "provenance": dict(self.provenance),
+            "certificate": None if self.certificate is None else dict(self.certificate),
+        }
+        try:
+            json.dumps(content, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ValueError(
+                f"`provenance` cannot be saved ({error}); it must hold plain JSON: text, finite "
+                "numbers, lists and dictionaries"
+            ) from error
+        modelfile.write(path, content, self._arrays())
+
+    @ieee_arithmetic()
+    def table(self, X: Any) -> Floats:
+        """`X` as a checked array (n_rows, n_features)."""
+        if has_names(X):
+            parts = [np.column_stack(columns) for columns in named_columns(X, self.features)]
+            X = np.concatenate(parts) if parts else np.empty((0, self.n_features))
+        return finite_table(X, self.features)
+
+    def _definition(self) -> dict[str, Any]:
+        return {
+            "features": list(self.features),
+            "scaling": self.scaling.to_dict(),
+            "steps": [describe(step, numbers=False) for step in self.steps],
+            "lipschitz": self.lipschitz.tolist(),
+            "monotonic_cst": self.monotonic_cst.tolist(),
+            "outputs": self.outputs,
+            "classes": None if self.classes is None else list(self.classes),
+            "metric": self.metric,
+            "precision": self.precision,
+            "clip": self.clip,
+            "grid": self.grid,
+        }
+
+    def _arrays(self) -> Arrays:
+        return arrays_of(self.steps) | {"residual": self.residual}
+
+
+@ieee_arithmetic()
+def load(path: str | Path) -> FrozenNetwork:
+    """Read a `.isotone` file. It is checked, but its claims are not: see `isotone.certify`."""
+    content, arrays = modelfile.read(path)
+    try:
+        return _build(dict(content), arrays)
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError, ValueError) as error:
+        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(
+            f"model file {str(path)!r} does not describe a network: {reason}"
+        ) from error
+
+
+def _build(content: dict[str, Any], arrays: Arrays) -> FrozenNetwork:
+    classes = content["classes"]
+    content |= {
+        "features": _names(content["features"]),
+        "scaling": Scaling.from_dict(content["scaling"]),
+        "steps": assemble(content["steps"], arrays),
+        "residual": arrays.pop("residual"),
+        "lipschitz": numbers(content["lipschitz"]),
+        "monotonic_cst": np.array([numbers(row) for row in content["monotonic_cst"]]),
+        "classes": None if classes is None else _names(classes),
+        "clip": float(numbers([content["clip"]])[0]),
+        "grid": None if content["grid"] is None else float(numbers([content["grid"]])[0]),
+    }
+    if arrays:
+        raise ValueError(f"no step uses the array {min(arrays)!r}")
+    return FrozenNetwork(**content)
+
+
+def _names(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f"names must be a list of text; got {values!r:.100}")
+    return tuple(values)
+
+
+def _fits(grid: float, clip: float) -> bool:
+    """Whether `grid` is a power of two and `clip` a multiple that float64 holds exactly."""
+    if not 0 < grid < np.inf or np.frexp(grid)[0] != 0.5:
+        return False
+    cells = clip / grid
+    return cells <= 2.0**52 and cells == np.rint(cells)

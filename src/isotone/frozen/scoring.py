@@ -1,0 +1,266 @@
+"""Scoring of tables on disk: one file in pieces, or a directory of Parquet files by workers.
+
+Memory does not grow with the table. Files appear whole or not at all, so a directory whose scoring
+was interrupted goes on with the files that are missing, or of which the table has changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from isotone.data.table import Table, numbers, open_table, split_tree, suffix_of, write_table
+from isotone.elementary import Floats, Reals
+from isotone.files import refuse_overwriting, remove_leftovers, replacing
+from isotone.frozen.encoding import Encoding
+from isotone.frozen.network import FrozenNetwork
+from isotone.locks import sole_use
+from isotone.untrusted import parse_json, read_json
+from isotone.workers import Workers, run
+
+NOTE = "scored-with.json"  # in a directory of scores: which model and columns they are of
+_MARK = b"isotone.scores_of"  # in the metadata of a file of scores: size and digest of the table
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """What is written for every row: kept columns, the scores, and probabilities if asked for."""
+
+    frozen: FrozenNetwork
+    keep: tuple[str, ...] = ()
+    probability: bool = False
+
+    def outputs(self, X: Floats) -> dict[str, Reals]:
+        """Output columns by name."""
+        score = self.frozen.score(X)
+        columns = self._name("score", score)
+        if self.probability:
+            columns |= self._probabilities(self.frozen.to_probability(score))
+        return columns
+
+    def _probabilities(self, values: Reals) -> dict[str, Reals]:
+        """Named after the class, which is the second of two if there is one column."""
+        classes = self.frozen.classes
+        if values.ndim == 1:
+            return {f"probability({classes[1]})" if classes else "probability": values}
+        names = self.frozen.output_names
+        return {f"probability({name})": values[:, k] for k, name in enumerate(names)}
+
+    def _name(self, what: str, values: Reals) -> dict[str, Reals]:
+        if values.ndim == 1:
+            return {what: values}
+        return {f"{what}_{name}": values[:, k] for k, name in enumerate(self.frozen.output_names)}
+
+    def score(
+        self, source: str, target: str, on_rows: Callable[[int], object] = lambda n: None
+    ) -> int:
+        """Score one table and write another; returns the number of rows.
+
+        Parameters
+        ----------
+        source, target : CSV, Parquet or ROOT files; they may differ in kind
+        on_rows : called with the number of rows of every piece that is done
+        """
+        return self._score(source, target, on_rows, None)
+
+    def score_marked(self, source: Path, target: Path) -> int:
+        """Score a Parquet file, and record in the result of which bytes the scores are."""
+        mark = {_MARK: json.dumps(_mark(source)).encode()}
+        return self._score(str(source), str(target), lambda n: None, mark)
+
+    def _score(
+        self,
+        source: str,
+        target: str,
+        on_rows: Callable[[int], object],
+        metadata: dict[bytes, bytes] | None,
+    ) -> int:
+        table = open_table(source)
+        refuse_overwriting([split_tree(target)[0]], [split_tree(source)[0]])
+        kept = _kept_schema(table, self.keep, target)
+        outputs = self.outputs(np.empty((0, self.frozen.n_features)))
+        for name in outputs:
+            if name in kept.names:
+                raise ValueError(
+                    f"`--keep {name}` has the name of an output column; they must differ: rename "
+                    "the column of the table"
+                )
+        types = [(name, pa.from_numpy_dtype(values.dtype)) for name, values in outputs.items()]
+        schema = pa.schema([*kept, *types], metadata)
+        pieces = _while_unchanged(
+            split_tree(source)[0], self._pieces(table, kept, schema, on_rows)
+        )
+        return write_table(target, schema, pieces)
+
+    def _pieces(
+        self, table: Table, kept: pa.Schema, schema: pa.Schema, on_rows: Callable[[int], object]
+    ) -> Iterator[pa.RecordBatch]:
+        first_row = 0
+        encoding = Encoding.of(self.frozen)
+        for batch in table.batches([*kept.names, *encoding.columns]):
+            columns = [batch.column(field.name).cast(field.type) for field in kept]
+            outputs = self.outputs(
+                numbers(batch, encoding.columns, first_row)
+                if encoding.is_plain
+                else encoding.encode(batch, first_row)
+            )
+            arrays = columns + [pa.array(values) for values in outputs.values()]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+            first_row += batch.num_rows
+            on_rows(batch.num_rows)
+
+    def note(self) -> dict[str, Any]:
+        return {
+            "fingerprint": self.frozen.fingerprint,
+            "keep": list(self.keep),
+            "probability": self.probability,
+        }
+
+
+def score_directory(
+    scoring: Scoring,
+    source: Path,
+    target: Path,
+    workers: Workers,
+    on_done: Callable[[int, int], object] = lambda done, total: None,
+) -> int:
+    """Score every Parquet file below `source` to a file of that name below `target`.
+
+    Files that have their scores already, of the same bytes, are not scored again. Returns how many
+    were now. One run at a time may write to `target`.
+
+    Parameters
+    ----------
+    workers : processes, or the client of a Dask cluster whose workers see both directories
+    on_done : called with the numbers of finished and of all files
+    """
+    files = _pairs(source.resolve(), target.resolve())
+    written = [path for _, path in files]
+    with sole_use(target):
+        remove_leftovers(*written)
+        try:
+            return _score_files(scoring, files, target, workers, on_done)
+        finally:
+            remove_leftovers(*written)  # those of processes that were ended
+
+
+def _score_files(
+    scoring: Scoring,
+    files: list[tuple[Path, Path]],
+    target: Path,
+    workers: Workers,
+    on_done: Callable[[int, int], object],
+) -> int:
+    _take_note(scoring, target, [written for _, written in files])
+    present = [pair for pair in files if pair[1].exists()]
+    with run(workers, _is_done, None, present) as checked:
+        done_before = {pair for pair, is_done in checked if is_done}
+    missing = [pair for pair in files if pair not in done_before]
+    on_done(len(files) - len(missing), len(files))
+    with run(workers, _score_file, scoring, missing) as finished:
+        for done, (_, complaint) in enumerate(finished, len(files) - len(missing) + 1):
+            if complaint:
+                raise ValueError(complaint)
+            on_done(done, len(files))
+    return len(missing)
+
+
+def tables_in(source: Path) -> list[Path]:
+    """The Parquet files below a directory."""
+    return sorted(p for p in source.rglob("*") if p.suffix.lower() in (".parquet", ".pq"))
+
+
+def outputs_of(source: Path, target: Path) -> list[Path]:
+    """The files that `score_directory` writes."""
+    return [target / NOTE, *(written for _, written in _pairs(source.resolve(), target.resolve()))]
+
+
+def _pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
+    if source == target or source in target.parents:
+        raise ValueError(
+            f"`--out {target}` is inside the directory that is read; choose one beside it"
+        )
+    found = tables_in(source)
+    if not found:
+        raise ValueError(f"there are no Parquet files in {str(source)!r}; give another directory")
+    pairs = [(path, target / path.relative_to(source)) for path in found]
+    refuse_overwriting([written for _, written in pairs] + [target / NOTE], found)
+    return pairs
+
+
+def _take_note(scoring: Scoring, target: Path, files: list[Path]) -> None:
+    """Leave a note in a new directory; refuse one that has tables of another kind."""
+    path, present = target / NOTE, [file for file in files if file.exists()]
+    if _read_note(path) == scoring.note():
+        return
+    if present:
+        raise ValueError(
+            f"{str(present[0])!r} is there but was not written with this model and these columns "
+            f"(see {path.name} beside it, if any); choose a new directory, or empty this one"
+        )
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(scoring.note(), indent=2))
+
+
+def _read_note(path: Path) -> Any:
+    """The note, or nothing if there is none that can be read."""
+    try:
+        return read_json(path)
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _is_done(_: None, files: tuple[Path, Path]) -> bool:
+    """Whether there are scores of these very bytes; a time stamp can be that of a copy."""
+    source, target = files
+    try:
+        metadata = pyarrow.parquet.read_schema(target).metadata or {}
+        mark = parse_json(metadata.get(_MARK, b"null"))
+    except (pa.ArrowException, OSError, ValueError):  # no table, or not ours: score it again
+        return False
+    is_ours = isinstance(mark, dict) and mark.get("bytes") == source.stat().st_size
+    return bool(is_ours and mark == _mark(source))
+
+
+def _mark(source: Path) -> dict[str, Any]:
+    """What tells a file from all others."""
+    with source.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": source.stat().st_size, "sha256": digest}
+
+
+def _while_unchanged(source: Path, pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The pieces of a file; raises `ValueError` at their end if it was changed meanwhile."""
+    before = source.stat()
+    yield from pieces
+    after = source.stat()
+    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+        raise ValueError(
+            f"{str(source)!r} was changed while it was read; it must stay as it is: score it again"
+        )
+
+
+def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str:
+    """Why a file cannot be scored, or nothing. An exception would make Dask try it again."""
+    source, target = files
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        scoring.score_marked(source, target)
+    except (ValueError, OSError) as error:
+        return f"{source}: {error}"
+    return ""
+
+
+def _kept_schema(table: Table, keep: Sequence[str], target: str) -> pa.Schema:
+    """Types of the kept columns; from CSV to CSV text is copied as it is."""
+    if all(suffix_of(path).startswith(".csv") for path in (table.path, target)):
+        return pa.schema([(name, pa.string()) for name in dict.fromkeys(keep)])
+    return table.schema(keep)

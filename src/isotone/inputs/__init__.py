@@ -1,0 +1,1 @@
+"""From the raw row to what the network sees."""

@@ -1,0 +1,267 @@
+r"""Codes: a column as several columns, each for one interval of its values.
+
+A network of bounded slope cannot bend sharply and goes on as steeply outside the training rows as
+inside. Codes help with both, at no cost to what is guaranteed.
+
+Let :math:`k_0 < k_1 < \ldots < k_m` be knots of column x. Copy j runs over one tile,
+
+.. math:: \phi_j(x) = \mathrm{clamp}((x - c_j)\,a_j, -1, 1), \qquad
+          c_j = \tfrac12 (k_{j-1} + k_j), \quad a_j = 2 / (k_j - k_{j-1}),
+
+where :math:`a_j` is rounded up, so that a tile never leaves the interval between its knots.
+
+**Theorem.** Let f be a function of the copies.
+
+1. If f rises in every copy, it rises in x: every :math:`\phi_j` does.
+2. If f has slope at most :math:`\lambda_j` along copy j, it has slope at most
+   :math:`\max_j \lambda_j a_j` along x: tiles do not overlap, so at any x one copy moves and the
+   others are at ±1. With equal :math:`a_j` the map :math:`x \mapsto \phi(x)` is an isometry from
+   the range of the knots to the 1-norm, up to the factor a.
+3. Outside the knots f is constant in x, as trees are.
+
+The first and the third hold for computed scores to the last bit: the computed :math:`\phi_j` are
+monotone and reach ±1 at their knots. The second is about the numbers that are stored.
+
+To train on codes, give a `MonotonicNetwork` the rows of `transform`, and `spread` what is known of
+the raw columns over the copies. To freeze: `freeze(network, scaling=codes.scaling, clip=1.0)`,
+which scores the rows of `repeat`.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isotone import rounding
+from isotone.checks import is_count
+from isotone.elementary import Floats
+from isotone.inputs.scaling import Scaling, as_numbers, finite_table
+
+_LEAST = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class Codes:
+    """Which column every copy is of, and the tile that it runs over.
+
+    Parameters
+    ----------
+    columns : (n_copies,), the raw column of every copy, in ascending order
+    scaling : centers and factors of the copies, without logarithms
+    n_features : number of raw columns
+
+    Examples
+    --------
+    >>> codes = Codes.fit([[0.0], [1.0], [3.0]], n_codes=2)
+    >>> codes.transform([[0.5], [2.0], [9.0]])
+    array([[ 0., -1.],
+           [ 1.,  0.],
+           [ 1.,  1.]])
+    """
+
+    columns: NDArray[np.intp]
+    scaling: Scaling
+    n_features: int
+
+    def __post_init__(self) -> None:
+        columns = np.array(self.columns)
+        if columns.dtype.kind not in "iu" or not np.array_equal(
+            np.unique(columns), np.arange(self.n_features)
+        ):
+            raise ValueError(
+                f"`columns` must name each of {self.n_features} raw columns by its number; got "
+                f"{columns.tolist()}"
+            )
+        columns = columns.astype(np.intp)
+        columns.flags.writeable = False
+        object.__setattr__(self, "columns", columns)
+        if self.scaling.n_features != len(columns):
+            raise ValueError(
+                f"`columns` names {len(columns)} copies but the scaling has "
+                f"{self.scaling.n_features}; they must be as many"
+            )
+        if np.any(self.scaling.log):
+            raise ValueError("codes need a scaling without logarithms: take them of X before")
+        self._check_tiles()
+
+    def _check_tiles(self) -> None:
+        """Exactly, as the slope along a column depends on it."""
+        centers = [Fraction(c) for c in self.scaling.center.tolist()]
+        reaches = [1 / Fraction(a) for a in self.scaling.factor.tolist()]
+        for j, (column, after) in enumerate(pairwise(self.columns.tolist())):
+            apart = centers[j] + reaches[j] <= centers[j + 1] - reaches[j + 1]
+            if after < column or (after == column and not apart):
+                raise ValueError(
+                    f"copies {j} and {j + 1} are out of order, or their tiles overlap; copies "
+                    "must be in the order of columns, and within a column in that of its values"
+                )
+
+    @classmethod
+    def fit(cls, X: ArrayLike, n_codes: int | Sequence[int]) -> Codes:
+        """Put knots where the values of training rows are.
+
+        A column of few values has a knot at each of them. Others have knots at equal shares of
+        their values, from the smallest to the largest, where a value that n rows have counts √n:
+        between quantiles of the rows and an even spread over the distinct values. The copy of a
+        constant column stands still.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+        n_codes : copies per column, at most; one number or one per column
+        """
+        table = finite_table(X)
+        if table.size == 0:
+            raise ValueError(
+                f"`X` has shape {table.shape}; codes need at least one row and column"
+            )
+        n = table.shape[1]
+        most = np.asarray(n_codes, dtype=object)
+        counts = np.broadcast_to(most, (n,)).tolist() if most.shape in ((), (n,)) else []
+        if not counts or not all(is_count(count) for count in counts):
+            raise ValueError(
+                f"`n_codes={n_codes}` must be a whole number of at least 1, or one for each of "
+                f"{n} columns"
+            )
+        return cls.at([_knots(x, most) for x, most in zip(table.T, counts, strict=True)])
+
+    @classmethod
+    def at(cls, knots: Sequence[ArrayLike]) -> Codes:
+        """Put knots where they are wanted, such as at the thresholds of trees.
+
+        Between neighbors of the knots of a column lies a tile, over which one copy of the column
+        goes from -1 to 1. Where two knots are too close for that, the tile goes on to the next.
+
+        Parameters
+        ----------
+        knots : a list of lists, for every column one or more finite numbers, in any order; one
+            alone gives a copy that stands still
+
+        Examples
+        --------
+        >>> Codes.at([[0.0, 1.0, 3.0], [5.0, 7.0]]).transform([[2.0, 6.0]])
+        array([[1., 0., 0.]])
+        """
+        if isinstance(knots, str) or not isinstance(knots, Sequence) or not knots:
+            raise ValueError(
+                f"`knots` is a {type(knots).__name__}, {reprlib.repr(knots)}; give a list of "
+                "columns, each a list of numbers, such as [[0, 1, 3], [5, 7]]"
+            )
+        wanted = [_wanted(column, j) for j, column in enumerate(knots)]
+        tiles = [_tiles(column, j) for j, column in enumerate(wanted)]
+        columns = np.repeat(np.arange(len(tiles)), [len(one) for one in tiles])
+        center, factor = np.concatenate(tiles).T
+        zeros, ones = np.zeros(len(center)), np.ones(len(center))
+        return cls(columns, Scaling(zeros > 0, zeros, ones, center, factor), len(tiles))
+
+    @property
+    def n_copies(self) -> int:
+        return len(self.columns)
+
+    def repeat(self, X: ArrayLike) -> Floats:
+        """Raw rows (n_rows, n_features) with their columns repeated, (n_rows, n_copies)."""
+        table = as_numbers(X).astype(np.float64)
+        if table.shape[1] != self.n_features:
+            raise ValueError(
+                f"`X` has shape {table.shape}; the codes have {self.n_features} columns: give "
+                f"(n_rows, {self.n_features})"
+            )
+        return table[:, self.columns]
+
+    def transform(self, X: ArrayLike) -> Floats:
+        """The copies of raw rows, from -1 to 1, (n_rows, n_copies)."""
+        with np.errstate(over="ignore"):
+            return np.clip(self.scaling.transform(self.repeat(X)), -1.0, 1.0)
+
+    def spread(self, values: ArrayLike) -> NDArray[np.generic]:
+        """Directions or λ of raw columns, the last axis, given to every copy."""
+        array = np.asarray(values)
+        if array.ndim == 0 or array.shape[-1] != self.n_features:
+            raise ValueError(
+                f"`values` has shape {array.shape}; its last axis must be the "
+                f"{self.n_features} raw columns"
+            )
+        return array[..., self.columns]
+
+    def names(self, features: Sequence[str]) -> list[str]:
+        """Names of the copies: `income[0]`, `income[1]`, ..."""
+        first = np.searchsorted(self.columns, self.columns)
+        numbers = np.arange(self.n_copies) - first
+        repeated = self.spread(list(features))
+        return [f"{name}[{k}]" for name, k in zip(repeated, numbers, strict=True)]
+
+    def steepest(self, slopes: ArrayLike) -> Floats:
+        r"""Slope bounds of raw columns, :math:`\max_j \lambda_j a_j`, (n_features,).
+
+        Parameters
+        ----------
+        slopes : (n_copies,), bounds λ of the slope along every copy, per unit of the copy, such
+            as the larger of `abs(low)` and `abs(high)` of `Certificate.slopes[j].scaled`
+        """
+        sizes = np.abs(np.asarray(slopes, dtype=np.float64))
+        if sizes.shape != (self.n_copies,) or not np.all(np.isfinite(sizes)):
+            raise ValueError(
+                f"`slopes` has shape {sizes.shape}; give a finite one for each of "
+                f"{self.n_copies} copies"
+            )
+        raw = rounding.multiply(sizes, self.scaling.factor)
+        starts = np.searchsorted(self.columns, np.arange(self.n_features))
+        steepest: Floats = np.maximum.reduceat(raw, starts)
+        return steepest
+
+
+def _wanted(knots: ArrayLike, column: int) -> Floats:
+    """The knots of a column, ascending, each once."""
+    try:
+        numbers = np.asarray(knots, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        numbers = np.array([np.nan])
+    if numbers.ndim != 1 or numbers.size == 0 or not np.all(np.isfinite(numbers)):
+        raise ValueError(
+            f"`knots[{column}]` is {reprlib.repr(knots)}; the knots of a column must be a list of "
+            "one or more finite numbers; leave out what is none"
+        )
+    return np.unique(numbers)
+
+
+def _tiles(wanted: Floats, column: int) -> Floats:
+    """Centers and factors of the tiles between ascending knots, (n_tiles, 2)."""
+    if len(wanted) == 1:
+        return np.array([[wanted[0], _LEAST]])
+    knots = [wanted[0]]
+    for knot in wanted[1:]:  # where numbers are too close for a tile, it goes on to the next
+        if _reach(knots[-1], knot) >= _LEAST:
+            knots.append(knot)
+    if len(knots) == 1:
+        raise ValueError(
+            f"column {column} runs from {float(wanted[0])!r} to {float(wanted[-1])!r}, too close "
+            "together for a tile between them; subtract an offset or choose a smaller unit"
+        )
+    knots[-1] = wanted[-1]
+    tiles = [
+        (low / 2 + high / 2, np.nextafter(1.0 / _reach(low, high), np.inf))
+        for low, high in pairwise(knots)
+    ]
+    return np.array(tiles)
+
+
+def _reach(low: float, high: float) -> float:
+    """No further from the center than both ends, as computed and in fact."""
+    center = low / 2 + high / 2
+    return float(np.nextafter(min(center - low, high - center), 0.0))
+
+
+def _knots(x: Floats, most: int) -> Floats:
+    values, counts = np.unique(x, return_counts=True)
+    if len(values) <= most + 1:
+        return values
+    weight = np.sqrt(counts)
+    rank = np.cumsum(weight) - 0.5 * weight
+    shares = np.linspace(rank[0], rank[-1], most + 1)
+    return np.unique(np.interp(shares, rank, values))

@@ -1,0 +1,1 @@
+"""What learns: layers of bounded slope, and the networks made of them."""

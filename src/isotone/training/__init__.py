@@ -1,0 +1,1 @@
+"""Recipes, rows and the trainers that fit networks to them."""

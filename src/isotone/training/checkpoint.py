@@ -1,0 +1,44 @@
+"""Checkpoints: files from which a run goes on, if they are of the same run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from isotone.files import replacing
+
+
+class CheckpointError(ValueError):
+    """A run cannot go on from a checkpoint, for a reason."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"checkpoint {str(path)!r} {reason}; continue with the same, or remove it to start "
+            "anew"
+        )
+
+
+def save_checkpoint(path: Path, key: str, content: dict[str, Any]) -> None:
+    """Write a dictionary of tensors, texts and numbers, whole or not at all.
+
+    Parameters
+    ----------
+    key : what must be the same for a run to go on
+    """
+    with replacing(path) as temporary:
+        torch.save(content | {"key": key}, temporary)
+
+
+def load_checkpoint(path: Path, key: str) -> dict[str, Any]:
+    """What was written with the same key; anything else raises `CheckpointError`."""
+    try:
+        content: dict[str, Any] = torch.load(path, weights_only=True)
+        same = content["key"] == key
+    except Exception as error:  # pickle, zip and torch raise almost anything for a foreign file
+        raise CheckpointError(path, f"cannot be read ({error})") from error
+    if not same:
+        raise CheckpointError(path, "is of another run (other rows, network, loss or recipe)")
+    return content

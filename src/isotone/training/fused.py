@@ -1,0 +1,366 @@
+"""FusedTrainer: many small networks of one shape, trained together in C++.
+
+Members of a stack may differ in their weights, bounds, residuals, loss parameters and data order:
+seeds, bootstraps, scans of λ. Each is the function of `MonotonicNetwork` or `LipschitzNetwork`
+with dense layers, `norm="columns"` and `apply="direct"`, and is trained as torch would train it,
+up to rounding; torch itself is not needed.
+
+Arithmetic: float32. The result of a member is the same, bit for bit, whatever the number of
+threads and of other members. It is the same for all instruction sets that multiply and add in one
+rounding (AVX2 and AVX-512); the baseline rounds twice and differs in the last digits. Units that
+tie are not swapped, so that gradients take a path that a sort could have taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isotone import _engine, limits
+from isotone.checks import check_count
+from isotone.elementary import Floats, Reals
+from isotone.training.dataset import Dataset, Labels, check_features, check_order, check_weight
+
+Chain = Literal["one", "inf"]
+FusedLoss = Literal["cross-entropy", "mse", "l1", "hinge", "quantile"]
+Precision = Literal["float32", "float64"]
+
+_SCALAR_LOSSES = ("hinge",)
+_LABEL_LOSSES = ("cross-entropy", "hinge")
+
+
+class FusedTrainer:
+    r"""Adam for a stack of S members, each :math:`f(x) = g(\mathrm{scale} \cdot x) + R x`.
+
+    Layers are normalized as in Eq. 8: :math:`W' = W / \max(1, \mathrm{size}/\mathrm{bound})`, per
+    column with its absolute sum (`chain="one"`), or per row with its largest entry in the first
+    layer and its absolute sum in the others (`chain="inf"`). Parameters begin as zeros: write to
+    `weights` and `biases`.
+
+    Parameters
+    ----------
+    widths : (n_features, ..., n_outputs), such as [4, 20, 20, 1]
+    group_size : size of the groups that are sorted between layers; None sorts all units
+    n_members : S
+    chain : "one" or "inf"
+    bounds : (S, n_layers), or what broadcasts to it
+    feature_scale : (S, n_features), likewise
+    residual : (S, n_outputs, n_features), likewise
+    loss : mean over rows, and sum over outputs, of
+
+        - "cross-entropy": of logits times a temperature; labels 0 and 1 (or a probability in
+          between) for one output, otherwise whole numbers from 0 on
+        - "mse", "l1": squared and absolute errors
+        - "hinge": max(0, margin - ±f) for labels 0 and 1, one output
+        - "quantile": the pinball loss of a level
+    loss_parameter : (S,), or what broadcasts to it: temperature, margin or level; "mse" and "l1"
+        have none. Levels that differ between outputs are (S, n_outputs), likewise
+    weight_decay : AdamW if positive, as torch.optim.AdamW; otherwise torch.optim.Adam
+    betas, eps : of Adam
+    precision : "float32"; "float64" is for comparisons
+
+    Attributes
+    ----------
+    weights : per layer, (S, n_out, n_in), before normalization; write into them
+    biases : per layer, (S, n_out); write into them
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> trainer = FusedTrainer([1, 4, 1], n_members=3, bounds=1.0, residual=1.0, loss="mse")
+    >>> for weight in trainer.weights:
+    ...     weight[:] = rng.normal(size=weight.shape)
+    >>> x = np.linspace(-1, 1, 64)[:, None]
+    >>> before = trainer.loss(x, x**3)
+    >>> for _ in range(50):
+    ...     losses = trainer.train_epoch(x, x**3, batch_size=16, learning_rates=0.01)
+    >>> bool(np.all(losses < before))
+    True
+    """
+
+    def __init__(
+        self,
+        widths: Sequence[int],
+        group_size: int | None = None,
+        *,
+        n_members: int,
+        chain: Chain = "one",
+        bounds: ArrayLike = 1.0,
+        feature_scale: ArrayLike = 1.0,
+        residual: ArrayLike = 0.0,
+        loss: FusedLoss,
+        loss_parameter: ArrayLike = 1.0,
+        weight_decay: float = 0.0,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        precision: Precision = "float32",
+    ) -> None:
+        self.widths = _checked_widths(widths)
+        self.n_members = check_count("n_members", n_members)
+        self.loss_kind: FusedLoss = _checked_loss(loss, self.widths[-1])
+        group_sizes = _group_sizes(self.widths, group_size)
+        _choose("chain", chain, get_args(Chain))
+        self._dtype = np.dtype(_choose("precision", precision, get_args(Precision)))
+        self._stack = _engine.Stack(self.widths, group_sizes, chain, loss)
+        self._constants = {
+            "bounds": self._per_member("bounds", bounds, len(group_sizes), positive=True),
+            "feature_scale": self._per_member("feature_scale", feature_scale, self.widths[0]),
+            "residual": self._per_member("residual", residual, self.widths[-1], self.widths[0]),
+            "loss_parameter": self._loss_parameter(loss_parameter),
+        }
+        self.weight_decay = _within("weight_decay", weight_decay)
+        self.betas = (_within("betas", betas[0], 1.0), _within("betas", betas[1], 1.0))
+        self.eps = _within("eps", eps)
+        self.n_steps = 0
+        shape = (self.n_members, self._stack.n_parameters)
+        self._parameters, self._first_moment, self._second_moment = (
+            np.zeros(shape, self._dtype) for _ in range(3)
+        )
+        self.weights, self.biases = self._views(self._parameters)
+
+    def train_epoch(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        order: ArrayLike | None = None,
+        *,
+        batch_size: int,
+        learning_rates: float | ArrayLike,
+        threads: int = 1,
+    ) -> Floats:
+        """Take one step of Adam per batch; the last batch may be smaller.
+
+        Parameters
+        ----------
+        x : (n_rows, n_features), finite
+        y : (n_rows,) or (n_rows, n_outputs); class numbers for "cross-entropy"
+        sample_weight : (n_rows,) for all members or (S, n_rows), not negative: a batch of n rows
+            minimizes Σ w l / (n w̄), w̄ the mean of all visits, so that its gradient is unbiased.
+            Rows of no weight are skipped and cost nothing
+        order : rows to visit, (n_visits,) for all members or (S, n_visits); by default all rows as
+            they come. Rows may be left out or repeated: that is a bootstrap.
+        batch_size : rows per step
+        learning_rates : one number, or one per step
+        threads : members are spread over them
+
+        Returns
+        -------
+        (S,): mean loss of the batches, each before its step. NaN if a parameter is not finite.
+        """
+        data = self._dataset(x, y, sample_weight)
+        visits = None if order is None else check_order(order, self.n_members, len(data.x))
+        n_visits = len(data.x) if visits is None else visits.shape[-1]
+        n_steps = -(-n_visits // check_count("batch_size", batch_size))
+        schedule = self._schedule(n_steps, learning_rates)
+        losses = np.empty(self.n_members)
+        _engine.train(
+            self._stack,
+            **self._constants,
+            parameters=self._parameters,
+            first_moment=self._first_moment,
+            second_moment=self._second_moment,
+            **data._asdict(),
+            order=visits,
+            batch_size=batch_size,
+            schedule=schedule,
+            beta1=self.betas[0],
+            beta2=self.betas[1],
+            eps=self.eps,
+            losses=losses,
+            threads=check_count("threads", threads),
+            isa=self._isa,
+        )
+        self.n_steps += len(schedule)
+        return losses
+
+    def loss(
+        self,
+        x: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        threads: int = 1,
+    ) -> Floats:
+        """The loss of every member, (S,)."""
+        return self._evaluate(self._dataset(x, y, sample_weight), threads)
+
+    def predict(self, x: ArrayLike, *, threads: int = 1) -> Reals:
+        """The outputs of every member, (S, n_rows, n_outputs); logits for "cross-entropy"."""
+        data = Dataset(check_features(x, self.widths[0], self._dtype))
+        predictions = np.empty((self.n_members, len(data.x), self.widths[-1]), self._dtype)
+        self._evaluate(data, threads, predictions=predictions)
+        return predictions
+
+    def gradients(
+        self, x: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> tuple[Floats, tuple[Reals, ...], tuple[Reals, ...]]:
+        """The loss (S,), and its derivatives in the shapes of `weights` and `biases`."""
+        gradients = np.empty_like(self._parameters)
+        losses = self._evaluate(self._dataset(x, y, sample_weight), gradients=gradients)
+        return losses, *self._views(gradients)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Copies of all that training changes; with `load_state` it goes on to the same bits."""
+        return {
+            "parameters": self._parameters.copy(),
+            "first_moment": self._first_moment.copy(),
+            "second_moment": self._second_moment.copy(),
+            "n_steps": np.array(self.n_steps),
+        }
+
+    def load_state(self, state: Mapping[str, ArrayLike]) -> None:
+        """Continue from what `state` gave, for a trainer of the same shape."""
+        targets = [self._parameters, self._first_moment, self._second_moment]
+        names = ["parameters", "first_moment", "second_moment"]
+        if missing := {*names, "n_steps"} - set(state):
+            raise ValueError(f"`state` lacks {sorted(missing)}; give what `state()` returned")
+        arrays = [np.asarray(state[name]) for name in names]
+        for name, array, target in zip(names, arrays, targets, strict=True):
+            if array.shape != target.shape or array.dtype != target.dtype:
+                raise ValueError(
+                    f"`{name}` of the state is {array.dtype} of shape {array.shape} but this "
+                    f"trainer has {target.dtype} of shape {target.shape}; make a trainer of the "
+                    "same widths, members and precision"
+                )
+        for array, target in zip(arrays, targets, strict=True):
+            target[:] = array
+        self.n_steps = int(np.asarray(state["n_steps"]))
+
+    # ---- for the engine -------------------------------------------------------------------
+
+    _isa = ""  # the fastest that runs here; tests name others
+
+    def _views(self, parameters: Reals) -> tuple[tuple[Reals, ...], tuple[Reals, ...]]:
+        """Weights and biases of every layer, which follow each other in a member's row."""
+        weights, biases, offset = [], [], 0
+        for n_in, n_out in pairwise(self.widths):
+            bias = offset + n_out * n_in
+            weights.append(parameters[:, offset:bias].reshape(-1, n_out, n_in))
+            biases.append(parameters[:, bias : bias + n_out])
+            offset = bias + n_out
+        return tuple(weights), tuple(biases)
+
+    def _evaluate(self, data: Dataset, threads: int = 1, **outputs: Reals) -> Floats:
+        losses = np.empty(self.n_members)
+        _engine.evaluate(
+            self._stack,
+            **self._constants,
+            parameters=self._parameters,
+            **data._asdict(),
+            gradients=outputs.get("gradients"),
+            predictions=outputs.get("predictions"),
+            losses=losses,
+            threads=check_count("threads", threads),
+            isa=self._isa,
+        )
+        return losses
+
+    def _schedule(self, n_steps: int, learning_rates: float | ArrayLike) -> Floats:
+        """What Adam needs at every step: its size, its correction and the decay, (n_steps, 3)."""
+        rates = np.asarray(learning_rates, dtype=np.float64)
+        if rates.shape not in ((), (n_steps,)):
+            raise ValueError(
+                f"`learning_rates` has shape {rates.shape} but the epoch has {n_steps} steps; "
+                "give one number, or one per step"
+            )
+        if not np.all((rates >= 0) & np.isfinite(rates)):
+            raise ValueError("`learning_rates` must be finite and not negative")
+        rates = np.broadcast_to(rates, (n_steps,))
+        steps = range(self.n_steps + 1, self.n_steps + n_steps + 1)
+        first, second = ([1.0 - beta**step for step in steps] for beta in self.betas)
+        return np.stack([rates / first, np.sqrt(second), 1 - rates * self.weight_decay], axis=1)
+
+    def _dataset(self, x: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Dataset:
+        n_outputs = self.widths[-1]
+        labels: Labels | None = None
+        if self.loss_kind in _LABEL_LOSSES:
+            labels = "binary" if n_outputs == 1 else "classes"
+        features = check_features(x, self.widths[0], self._dtype)
+        data = Dataset.checked(features, y, n_outputs, labels)
+        if sample_weight is None:
+            return data
+        return data._replace(sample_weight=check_weight(sample_weight, self.n_members, features))
+
+    # ---- checks of arguments --------------------------------------------------------------
+
+    def _per_member(
+        self, name: str, values: ArrayLike, *shape: int, positive: bool = False
+    ) -> Reals:
+        array = np.asarray(values, dtype=self._dtype)
+        wanted = (self.n_members, *shape)
+        try:
+            full = np.broadcast_to(array, wanted)
+        except ValueError:
+            raise ValueError(
+                f"`{name}` has shape {array.shape}; give {wanted}, one row per member, or what "
+                "broadcasts to it"
+            ) from None
+        if not np.all(np.isfinite(full)) or (positive and not np.all(full > 0)):
+            kind = "positive and finite" if positive else "finite"
+            raise ValueError(f"`{name}` must be {kind} in {self._dtype}")
+        return np.ascontiguousarray(full)
+
+    def _loss_parameter(self, values: ArrayLike) -> Reals:
+        columns = np.asarray(values)[..., None] if np.ndim(values) == 1 else values
+        parameter = self._per_member("loss_parameter", columns, self.widths[-1], positive=True)
+        if self.loss_kind == "quantile" and not np.all(parameter < 1):
+            raise ValueError(
+                "`loss_parameter` is the level of the quantile and must lie between 0 and 1"
+            )
+        return parameter
+
+
+def _checked_widths(widths: Sequence[int]) -> list[int]:
+    if not 2 <= len(widths) <= _engine.MAX_LAYERS + 1:
+        raise ValueError(
+            f"`widths={list(widths)}` must name the numbers of features, of hidden units and of "
+            f"outputs, for between 1 and {_engine.MAX_LAYERS} layers"
+        )
+    counts = [check_count("widths", width) for width in widths]
+    n_parameters = sum((n_in + 1) * n_out for n_in, n_out in pairwise(counts))
+    if n_parameters > _engine.MAX_PARAMETERS:
+        raise ValueError(
+            f"`widths={counts}` make {n_parameters} parameters but at most "
+            f"{_engine.MAX_PARAMETERS} are possible here; train large networks with torch"
+        )
+    return counts
+
+
+def _group_sizes(widths: list[int], group_size: int | None) -> list[int]:
+    """Per layer the size of the groups that are sorted after it; 1 after the last."""
+    for width in widths[1:-1]:
+        if group_size is not None and width % check_count("group_size", group_size):
+            divisors = ", ".join(str(d) for d in range(1, width + 1) if width % d == 0)
+            raise ValueError(
+                f"`group_size={group_size}` does not divide the width {width}; "
+                f"choose from {divisors}"
+            )
+        limits.GROUP.check(group_size or width)
+    return [*(group_size or width for width in widths[1:-1]), 1]
+
+
+def _checked_loss(loss: FusedLoss, n_outputs: int) -> FusedLoss:
+    _choose("loss", loss, get_args(FusedLoss))
+    if loss in _SCALAR_LOSSES and n_outputs != 1:
+        raise ValueError(
+            f"`loss={loss!r}` is for one output but the network has {n_outputs}; let `widths` end "
+            "in 1, or take another loss"
+        )
+    return loss
+
+
+def _choose(name: str, value: str, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise ValueError(f"`{name}={value!r}` is unknown; choose from {choices}")
+    return value
+
+
+def _within(name: str, value: float, below: float = np.inf) -> float:
+    if not 0.0 <= value < below:
+        raise ValueError(f"`{name}` holds {value!r}; it must be at least 0 and below {below}")
+    return float(value)

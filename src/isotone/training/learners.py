@@ -1,0 +1,356 @@
+"""Learners that train a stack of networks at once: batched torch, and fused C++.
+
+Both train the same functions by the same steps; `FusedLearner` is many times faster,
+`StackLearner` takes any loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from isotone import _engine
+from isotone.losses import (
+    AbsoluteError,
+    CrossEntropy,
+    Hinge,
+    Loss,
+    Quantile,
+    SquaredError,
+    batch_mean,
+    mean,
+)
+from isotone.nn.group_sort import group_sort
+from isotone.nn.layers import BoundedLayer, GroupSort, LipschitzLinear
+from isotone.nn.network import LipschitzNetwork
+from isotone.training.fused import FusedLoss, FusedTrainer, Precision
+from isotone.training.recipe import Recipe, Tensors
+from isotone.training.rows import Rows, order_of_rows
+
+Backend = Literal["auto", "fused", "torch"]
+Orders = Literal["shared", "own", "bootstrap"]
+
+_VALIDATION_ROWS = 2**20  # members times rows in one piece
+
+
+def make_learner(
+    backend: Backend,
+    networks: Sequence[LipschitzNetwork],
+    loss: Loss,
+    recipe: Recipe,
+    orders: Orders,
+    threads: int,
+) -> StackLearner | FusedLearner:
+    """The learner of a backend; "auto" is the fused one where it is available."""
+    if is_fused(backend, why_not_fused(networks[0], loss)):
+        return FusedLearner(networks, loss, recipe, orders, threads)
+    return StackLearner(networks, loss, recipe, orders)
+
+
+def is_fused(backend: Backend, reason: str | None) -> bool:
+    """Whether a backend is the fused one, given the reason, if any, why that cannot be."""
+    if backend not in get_args(Backend):
+        raise ValueError(f"`backend={backend!r}` is unknown; choose 'auto', 'fused' or 'torch'")
+    if backend == "fused" and reason is not None:
+        raise ValueError(f"the fused backend cannot train this: {reason}; use backend='torch'")
+    return backend != "torch" and reason is None
+
+
+def why_not_fused(network: LipschitzNetwork, loss: Loss) -> str | None:
+    """What the fused backend lacks for this, or None."""
+    if network.metric != "1":
+        return f"it has no metric {network.metric}"
+    if type(loss) not in _FUSED:
+        return f"it has no {type(loss).__name__}"
+    return _why_too_large([layer.weight for layer in bounded_layers(network)])
+
+
+def why_not_stackable(network: LipschitzNetwork) -> str | None:
+    """What keeps a network from being a member of a stack, or None."""
+    layers = list(network.layers)
+    kinds: list[type[nn.Module]] = [LipschitzLinear, GroupSort]
+    if (
+        any(type(layer) is not kinds[i % 2] for i, layer in enumerate(layers))
+        or not len(layers) % 2
+    ):
+        return "has other layers than LipschitzLinear and GroupSort in turns"
+    if len({sort.group_size for sort in layers[1::2]}) > 1:
+        return "sorts in groups of different sizes"
+    if any(layer.bias is None for layer in bounded_layers(network)):
+        return "has a layer without bias"
+    constraints = [layer.constraint for layer in bounded_layers(network)]
+    if any((c.norm, c.apply) != ("columns", "direct") for c in constraints):
+        return "has another norm"
+    return None
+
+
+def _why_too_large(weights: Sequence[Tensor]) -> str | None:
+    n_parameters = sum(weight.numel() + len(weight) for weight in weights)
+    if len(weights) > _engine.MAX_LAYERS or n_parameters > _engine.MAX_PARAMETERS:
+        return f"it is for small networks, not for {len(weights)} layers of {n_parameters} numbers"
+    return None
+
+
+class StackLearner:
+    """S dense networks as one batched program."""
+
+    def __init__(
+        self,
+        networks: Sequence[LipschitzNetwork],
+        loss: Loss,
+        recipe: Recipe,
+        orders: Orders = "shared",
+    ) -> None:
+        self.n_members = len(networks)
+        self.loss, self.orders = loss, orders
+        first = networks[0]
+        self.chain = first.chain
+        layers = [bounded_layers(network) for network in networks]
+        depth = len(layers[0])
+        self.weight = [_stack([m[k].weight for m in layers]) for k in range(depth)]
+        self.bias = [_stack([_bias(m[k]) for m in layers]) for k in range(depth)]
+        self.bounds = [_column([m[k].constraint.bound for m in layers]) for k in range(depth)]
+        self.duals = [layer.constraint.dual for layer in layers[0]]
+        self.group_size = sort_size(first)
+        self.scale = torch.stack([n.feature_scale.float() for n in networks])[:, None]
+        residual = np.stack([network.residual() for network in networks])
+        self.residual = torch.as_tensor(residual, dtype=torch.float32).transpose(1, 2)
+        self.optimizer = torch.optim.AdamW(
+            self.weight + self.bias, lr=recipe.learning_rate, weight_decay=recipe.weight_decay
+        )
+
+    def score(self, x: Tensor) -> Tensor:
+        """Scores (S, n, n_outputs) of rows (n, n_features), or of rows per member (S, n, ...)."""
+        rows = x.expand(self.n_members, *x.shape[-2:])
+        h = rows * self.scale
+        for k, bias in enumerate(self.bias):
+            if k:
+                h = group_sort(h, self.group_size or h.shape[-1])
+            h = torch.baddbmm(bias[:, None], h, self._normalized(k).transpose(1, 2))
+        return torch.baddbmm(h, rows, self.residual)
+
+    def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
+        total = torch.zeros(self.n_members, dtype=torch.float64)
+        visited = torch.zeros(self.n_members, dtype=torch.float64)
+        order = orders_of_rows(len(rows), self.n_members, self.orders, epoch, recipe)
+        starts = range(0, len(rows), recipe.batch_size)
+        for start, rate in zip(starts, recipe.rates(epoch, len(starts)), strict=True):
+            batch = rows[order[..., start : start + recipe.batch_size]]
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            losses = self._batch_mean(batch)
+            self.optimizer.zero_grad()
+            losses.sum().backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+            total += losses.detach().double() * batch.x.shape[-2]
+            visited = visited + batch.mass()
+        return total / visited
+
+    @torch.no_grad()
+    def losses(self, rows: Rows) -> Tensor:
+        size = max(1, _VALIDATION_ROWS // self.n_members)
+        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+        each = [self.loss(self.score(part.x), part.target).double() for part in parts]
+        return mean(torch.cat(each, dim=1), rows.weight)
+
+    def state(self) -> Tensors:
+        return optimizer_state(self.optimizer) | self.weights()
+
+    def load_state(self, state: Tensors) -> None:
+        self.load_weights(load_optimizer_state(self.optimizer, state))
+
+    def weights(self) -> Tensors:
+        return {name: parameter.detach().clone() for name, parameter in self._named()}
+
+    @torch.no_grad()
+    def load_weights(self, weights: Tensors) -> None:
+        for name, parameter in self._named():
+            parameter.copy_(weights[name])
+
+    def merge(self, best: Tensors, better: Tensor) -> Tensors:
+        now = self.weights()
+        return {
+            name: torch.where(better.reshape(-1, *[1] * (value.ndim - 1)), now[name], value)
+            for name, value in best.items()
+        }
+
+    @torch.no_grad()
+    def unstack(self, networks: Sequence[LipschitzNetwork]) -> None:
+        """Write the weights of every member into its network."""
+        for s, network in enumerate(networks):
+            for layer, weight, bias in zip(
+                bounded_layers(network), self.weight, self.bias, strict=True
+            ):
+                layer.weight.copy_(weight[s])
+                if layer.bias is not None:
+                    layer.bias.copy_(bias[s])
+
+    def _named(self) -> list[tuple[str, Tensor]]:
+        weights = [(f"{k}.weight", tensor) for k, tensor in enumerate(self.weight)]
+        return weights + [(f"{k}.bias", tensor) for k, tensor in enumerate(self.bias)]
+
+    def _normalized(self, k: int) -> Tensor:
+        """Eq. 8 for all members at once."""
+        weight = self.weight[k]
+        if self.chain == "one":
+            sizes = weight.abs().sum(dim=1, keepdim=True)
+        else:
+            sizes = torch.linalg.vector_norm(weight, ord=self.duals[k], dim=2, keepdim=True)
+        return weight / (sizes / self.bounds[k]).clamp(min=1.0)
+
+    def _batch_mean(self, batch: Rows) -> Tensor:
+        """What every member minimizes, (n_members,)."""
+        return batch_mean(self.loss(self.score(batch.x), batch.target), batch.weight)
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> Tensors:
+    """What an optimizer remembers, as named tensors; copies."""
+    return {
+        f"optimizer.{i}.{key}": value.clone()
+        for i, entries in optimizer.state_dict()["state"].items()
+        for key, value in entries.items()
+    }
+
+
+def load_optimizer_state(optimizer: torch.optim.Optimizer, state: Tensors) -> Tensors:
+    """Put back what `optimizer_state` gave; returns the other tensors."""
+    entries: dict[int, Tensors] = {}
+    for name in [name for name in state if name.startswith("optimizer.")]:
+        _, index, key = name.split(".")
+        entries.setdefault(int(index), {})[key] = state[name].clone()
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": entries})
+    return {name: value for name, value in state.items() if not name.startswith("optimizer.")}
+
+
+class FusedLearner:
+    """S dense networks in the C++ trainer."""
+
+    def __init__(
+        self,
+        networks: Sequence[LipschitzNetwork],
+        loss: Loss,
+        recipe: Recipe,
+        orders: Orders = "shared",
+        threads: int = 1,
+        precision: Precision = "float32",
+    ) -> None:
+        self.n_members, self.loss, self.threads = len(networks), loss, threads
+        self.orders = orders
+        first, layers = networks[0], [bounded_layers(network) for network in networks]
+        kind, parameter = _FUSED[type(loss)]
+        self.trainer = FusedTrainer(
+            [first.n_features, *(len(layer.weight) for layer in layers[0])],
+            sort_size(first),
+            n_members=len(networks),
+            chain=first.chain,
+            bounds=[[layer.constraint.bound for layer in member] for member in layers],
+            feature_scale=torch.stack([n.feature_scale for n in networks]).numpy(),
+            residual=np.stack([network.residual() for network in networks]),
+            loss=kind,
+            loss_parameter=np.atleast_2d(getattr(loss, parameter) if parameter else 1.0),
+            weight_decay=recipe.weight_decay,
+            precision=precision,
+        )
+        for k, (weight, bias) in enumerate(self._layers()):
+            for s, member in enumerate(layers):
+                weight[s] = member[k].weight.detach().numpy()
+                bias[s] = _bias(member[k]).detach().numpy()
+
+    def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
+        n_steps = -(-len(rows) // recipe.batch_size)
+        order = orders_of_rows(len(rows), self.n_members, self.orders, epoch, recipe)
+        losses = self.trainer.train_epoch(
+            *self._arrays(rows),
+            order=order.numpy().astype(np.int32),
+            batch_size=recipe.batch_size,
+            learning_rates=recipe.rates(epoch, n_steps),
+            threads=self.threads,
+        )
+        return torch.as_tensor(losses)
+
+    def losses(self, rows: Rows) -> Tensor:
+        return torch.as_tensor(self.trainer.loss(*self._arrays(rows), threads=self.threads))
+
+    def state(self) -> Tensors:
+        return {name: torch.as_tensor(array) for name, array in self.trainer.state().items()}
+
+    def load_state(self, state: Tensors) -> None:
+        self.trainer.load_state({name: tensor.numpy() for name, tensor in state.items()})
+
+    def weights(self) -> Tensors:
+        return {"parameters": self.state()["parameters"]}
+
+    def load_weights(self, weights: Tensors) -> None:
+        self.load_state(self.state() | weights)
+
+    def merge(self, best: Tensors, better: Tensor) -> Tensors:
+        now = self.weights()["parameters"]
+        return {"parameters": torch.where(better[:, None], now, best["parameters"])}
+
+    @torch.no_grad()
+    def unstack(self, networks: Sequence[LipschitzNetwork]) -> None:
+        """Write the weights of every member into its network."""
+        for s, network in enumerate(networks):
+            for layer, (weight, bias) in zip(bounded_layers(network), self._layers(), strict=True):
+                layer.weight.copy_(torch.as_tensor(weight[s]))
+                if layer.bias is not None:
+                    layer.bias.copy_(torch.as_tensor(bias[s]))
+
+    def _layers(self) -> list[tuple[Any, Any]]:
+        return list(zip(self.trainer.weights, self.trainer.biases, strict=True))
+
+    def _arrays(self, rows: Rows) -> tuple[Any, Any, Any]:
+        target = rows.target.numpy()
+        if isinstance(self.loss, Hinge):
+            target = (target + 1) / 2  # from ±1 to 0 and 1
+        if isinstance(self.loss, Quantile):  # several levels may be those of one target
+            target = np.broadcast_to(target, (len(target), self.trainer.widths[-1]))
+        return rows.x.numpy(), target, None if rows.weight is None else rows.weight.numpy()
+
+
+# what the fused trainer calls a loss, and which of its fields is the parameter
+_FUSED: dict[type, tuple[FusedLoss, str | None]] = {
+    CrossEntropy: ("cross-entropy", "temperature"),
+    Hinge: ("hinge", "margin"),
+    SquaredError: ("mse", None),
+    AbsoluteError: ("l1", None),
+    Quantile: ("quantile", "level"),
+}
+
+
+def orders_of_rows(n: int, n_members: int, orders: Orders, epoch: int, recipe: Recipe) -> Tensor:
+    """One order of the rows for all members (n,), or one for each (n_members, n)."""
+    if orders == "shared":
+        return order_of_rows(n, recipe.seed, epoch)
+    seeds = [recipe.seed + (s << 32) for s in range(n_members)]
+    own = torch.stack([order_of_rows(n, seed, epoch) for seed in seeds])
+    if orders == "own":
+        return own
+    # the same rows in every epoch, as many as there are, some of them twice and others never
+    drawn = [np.random.default_rng(seed).integers(n, size=n) for seed in seeds]
+    return torch.as_tensor(np.stack(drawn)).gather(1, own)
+
+
+def bounded_layers(network: LipschitzNetwork) -> list[BoundedLayer]:
+    return [layer for layer in network.layers if isinstance(layer, BoundedLayer)]
+
+
+def _bias(layer: BoundedLayer) -> Tensor:
+    return layer.weight.new_zeros(len(layer.weight)) if layer.bias is None else layer.bias
+
+
+def _stack(tensors: list[Tensor]) -> Tensor:
+    return torch.stack([t.detach().float() for t in tensors]).requires_grad_()
+
+
+def _column(values: list[float]) -> Tensor:
+    return torch.tensor(values, dtype=torch.float32)[:, None, None]
+
+
+def sort_size(network: LipschitzNetwork) -> int | None:
+    sorts = [layer for layer in network.layers if isinstance(layer, GroupSort)]
+    return sorts[0].group_size if sorts else None

@@ -1,0 +1,192 @@
+"""Sweep: a grid of seeds, λ, widths and losses, in shards of batched members, by workers.
+
+Members of one shard share their architecture and loss and are trained as one `Ensemble`. Every
+finished shard is a file of its own, written whole, so a sweep that was killed goes on with the
+shards that are missing. The work of a worker that dies is done by another (`isotone.workers`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import torch
+
+from isotone.elementary import Floats
+from isotone.files import remove_leftovers, replacing
+from isotone.locks import making, sole_use
+from isotone.losses import check_targets, parse_loss
+from isotone.nn.network import MonotonicNetwork
+from isotone.training.ensemble import Ensemble
+from isotone.training.recipe import Recipe
+from isotone.training.rows import Rows
+from isotone.workers import Workers, run
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is varied: every combination is one run."""
+
+    seeds: tuple[int, ...]
+    lipschitz: tuple[float, ...] = (1.0,)
+    hidden: tuple[tuple[int, ...], ...] = ((20, 20),)
+    losses: tuple[str, ...] = ("cross-entropy",)
+
+    def __post_init__(self) -> None:
+        for loss in self.losses:
+            parse_loss(loss)
+        if not len(self):
+            raise ValueError(f"{self} has no runs; give at least one of each kind")
+
+    def __len__(self) -> int:
+        return len(self.seeds) * len(self.lipschitz) * len(self.hidden) * len(self.losses)
+
+    def shards(self, size: int) -> Iterator[Shard]:
+        """Runs of one architecture and loss, at most `size` in a shard."""
+        members = list(product(self.lipschitz, self.seeds))
+        for hidden, loss in product(self.hidden, self.losses):
+            for start in range(0, len(members), size):
+                yield Shard(hidden, loss, tuple(members[start : start + size]))
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Members, pairs of λ and seed, that are trained together."""
+
+    hidden: tuple[int, ...]
+    loss: str
+    members: tuple[tuple[float, int], ...]
+
+    def describe(self) -> str:
+        hidden = "-".join(map(str, self.hidden))
+        slopes = sorted({lipschitz for lipschitz, _ in self.members})
+        return f"hidden {hidden}, loss {self.loss}, λ {', '.join(f'{v:g}' for v in slopes)}"
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What all runs have in common: scaled rows, directions and how to train.
+
+    Parameters
+    ----------
+    training, validation : x (n, n_features) and y
+    """
+
+    training: tuple[Floats, Floats]
+    validation: tuple[Floats, Floats]
+    monotonic_cst: tuple[int, ...]
+    recipe: Recipe
+    group_size: int | None = None
+
+    def key(self, shard: Shard) -> str:
+        """A name for the result of a shard that depends on everything it depends on."""
+        choices = [asdict(shard), asdict(self.recipe), self.monotonic_cst, self.group_size]
+        digest = hashlib.sha256(json.dumps(choices).encode())
+        for array in (*self.training, *self.validation):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()[:32]
+
+
+def run_shard(problem: Problem, shard: Shard) -> pa.Table | str:
+    """Train the members of one shard; one row of results per member.
+
+    If that cannot be done, the reason. It is no exception, since Dask would try again and every
+    worker would print its traceback.
+    """
+    torch.set_num_threads(1)
+    try:
+        return _train(problem, shard)
+    except ValueError as error:
+        return str(error)
+
+
+def _train(problem: Problem, shard: Shard) -> pa.Table:
+    x, y = problem.training
+    ensemble = Ensemble([_member(problem, shard, *pair) for pair in shard.members])
+    history = ensemble.train(
+        x, y, parse_loss(shard.loss), problem.recipe, validation=problem.validation
+    )
+    n = len(shard.members)
+    return pa.table(
+        {
+            "hidden": ["-".join(map(str, shard.hidden))] * n,
+            "loss": [shard.loss] * n,
+            "lipschitz": [value for value, _ in shard.members],
+            "seed": [seed for _, seed in shard.members],
+            "training_loss": history.training[-1],
+            "validation_loss": ensemble.losses().tolist(),
+            "best_epoch": history.best_epoch,
+            "n_epochs": [history.n_epochs] * n,
+        }
+    )
+
+
+def sweep(
+    problem: Problem,
+    grid: Grid,
+    directory: str | Path,
+    workers: Workers,
+    *,
+    shard_size: int = 32,
+    on_done: Any = lambda done, total: None,
+) -> pa.Table:
+    """Run every combination of a grid that has no result yet; the results of all of them.
+
+    Parameters
+    ----------
+    directory : for a file per finished shard, and `results.parquet` at the end; one sweep at a
+        time may write there
+    workers : processes, or the client of a Dask cluster
+    on_done : called with the numbers of finished and of all shards
+    """
+    for loss in grid.losses:  # refuse here what every worker would refuse
+        for x, y in (problem.training, problem.validation):
+            check_targets(parse_loss(loss), Rows.of(x, y, parse_loss(loss)).target, 1)
+    for shard in grid.shards(1):
+        _member(problem, shard, *shard.members[0])
+    with sole_use(Path(directory)), making(Path(directory) / "shards"):
+        return _run(problem, list(grid.shards(shard_size)), Path(directory), workers, on_done)
+
+
+def _run(
+    problem: Problem, shards: list[Shard], directory: Path, workers: Workers, on_done: Any
+) -> pa.Table:
+    files = {shard: directory / "shards" / f"{problem.key(shard)}.parquet" for shard in shards}
+    remove_leftovers(*files.values(), directory / "results.parquet")
+    missing = [shard for shard, file in files.items() if not file.exists()]
+    done = len(files) - len(missing)
+    on_done(done, len(files))
+    with run(workers, run_shard, problem, missing) as finished:
+        for shard, table in finished:
+            if isinstance(table, str):
+                raise ValueError(f"the runs with {shard.describe()} fail: {table}")
+            _write(files[shard], table)
+            done += 1
+            on_done(done, len(files))
+    results = pa.concat_tables([pyarrow.parquet.read_table(file) for file in files.values()])
+    _write(directory / "results.parquet", results)
+    return results
+
+
+def _member(problem: Problem, shard: Shard, lipschitz: float, seed: int) -> MonotonicNetwork:
+    torch.manual_seed(seed)
+    return MonotonicNetwork(
+        [len(problem.monotonic_cst), *shard.hidden, 1],
+        monotonic_cst=problem.monotonic_cst,
+        lipschitz=lipschitz,
+        group_size=problem.group_size,
+        outputs=parse_loss(shard.loss).outputs,
+    )
+
+
+def _write(path: Path, table: pa.Table) -> None:
+    with replacing(path) as temporary:
+        pyarrow.parquet.write_table(table, temporary)

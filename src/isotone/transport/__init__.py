@@ -1,0 +1,1 @@
+"""Wasserstein distances with certified bounds, and shapes fitted by them."""

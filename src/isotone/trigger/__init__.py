@@ -1,0 +1,1 @@
+"""Candidates of a trigger, thresholds by rate, and efficiencies."""

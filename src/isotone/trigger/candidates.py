@@ -1,0 +1,228 @@
+"""Candidates of a trigger: a table, scored, and grouped into events.
+
+An event has one or several candidates and is judged by the best of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from isotone.data.table import decoded, floats, numbers, open_table
+from isotone.elementary import Floats
+from isotone.frozen.encoding import Encoding, is_blank, labels, numbers_with_gaps
+from isotone.frozen.network import FrozenNetwork
+from isotone.trigger.working_point import best_scores
+
+_NONE = "(none)"  # the label of a gap
+#: the smallest whole numbers that have no other of their own above them
+_EXACT = {pa.float16(): 2**11, pa.float32(): 2**24, pa.float64(): 2**53}
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Scored candidates, or, after `best`, events: one row each.
+
+    Parameters
+    ----------
+    score : (n,)
+    is_signal : (n,), the others count for the rate
+    event : (n,), numbers; candidates of signal and of background never share one
+    labels : kept columns of text, by name
+    values : kept columns of numbers, by name; NaN where there is none
+    """
+
+    score: Floats
+    is_signal: NDArray[np.bool_]
+    event: NDArray[np.int64]
+    labels: Mapping[str, NDArray[Any]]
+    values: Mapping[str, Floats]
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def __getitem__(self, rows: NDArray[Any]) -> Candidates:
+        return Candidates(
+            self.score[rows],
+            self.is_signal[rows],
+            self.event[rows],
+            {name: column[rows] for name, column in self.labels.items()},
+            {name: column[rows] for name, column in self.values.items()},
+        )
+
+    @property
+    def background(self) -> Candidates:
+        return self[~self.is_signal]
+
+    @property
+    def signal(self) -> Candidates:
+        return self[self.is_signal]
+
+    def best(self, columns: Sequence[str]) -> Candidates:
+        """One row for every event, with the largest score.
+
+        Parameters
+        ----------
+        columns : which to keep; they must be the same in all candidates of an event
+        """
+        score, first = best_scores(self.score, self.event)
+        labels = {name: self.labels[name] for name in columns if name in self.labels}
+        values = {name: self.values[name] for name in columns if name in self.values}
+        self._check_same(first, labels | values)
+        rows = Candidates(self.score, self.is_signal, self.event, labels, values)[first]
+        return replace(rows, score=score)
+
+    def _check_same(self, first: NDArray[np.intp], columns: Mapping[str, NDArray[Any]]) -> None:
+        index = np.searchsorted(self.event[first], self.event)
+        for name, column in columns.items():
+            other = column[first][index]
+            # NaN differs from itself, and is the same here
+            differs = (column != other) & ((column == column) | (other == other))
+            if differs.any():
+                row = int(differs.argmax())
+                raise ValueError(
+                    f"column {name!r} is {other[row]} and {column[row]} for two candidates of one "
+                    "event; it must say one thing of every event: choose another column, name all "
+                    "columns that tell events apart, or keep only the candidates of the true decay"
+                )
+
+
+def read_candidates(
+    frozen: FrozenNetwork,
+    *paths: str,
+    target: str,
+    event: Sequence[str],
+    keep_labels: Sequence[str] = (),
+    keep_values: Sequence[str] = (),
+) -> Candidates:
+    """Read tables of candidates and score them.
+
+    Parameters
+    ----------
+    paths : CSV, Parquet or ROOT, as in `isotone.data.table.open_table`; the candidates of an event
+        may be in several
+    target : a column with 0 for background, what counts for the rate, and 1 for signal
+    event : the columns that tell events apart, such as run and event; background and signal may
+        use the same numbers
+    keep_labels, keep_values : columns to keep, as text or as numbers
+    """
+    if frozen.n_outputs != 1:
+        raise ValueError(
+            f"the model has {frozen.n_outputs} outputs; a trigger needs one score: train it on "
+            "two classes"
+        )
+    names = event, keep_labels, keep_values
+    parts = []
+    for path in paths:
+        try:
+            parts += _read(frozen, path, target, *names)
+        except ValueError as error:
+            raise (ValueError(f"in {path!r}: {error}") if len(paths) > 1 else error) from error
+    return _together(parts, *names)
+
+
+def _read(
+    frozen: FrozenNetwork,
+    path: str,
+    target: str,
+    event: Sequence[str],
+    keep_labels: Sequence[str],
+    keep_values: Sequence[str],
+) -> list[Any]:
+    """Scores, labels and kept columns of a table, piece by piece."""
+    encoding, texts = Encoding.of(frozen), [*event, *keep_labels]
+    columns = dict.fromkeys([*encoding.columns, target, *texts, *keep_values])
+    parts, n_rows = [], 0
+    for batch in open_table(path).batches(list(columns)):
+        score = frozen.score(
+            numbers(batch, encoding.columns, n_rows)
+            if encoding.is_plain
+            else encoding.encode(batch, n_rows)
+        )
+        is_signal = _is_signal(batch, target, n_rows)
+        for name in event:
+            _check_event(batch.column(name), name, n_rows)
+        strings = {name: _texts(batch.column(name)) for name in texts}
+        values = [numbers_with_gaps(batch.column(name), name, n_rows) for name in keep_values]
+        parts.append((score, is_signal, strings, values))
+        n_rows += batch.num_rows
+    if n_rows == 0:
+        raise ValueError(f"{path!r} has no rows; give a table of candidates")
+    return parts
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    """A column as texts; null where it says nothing, as NaN does."""
+    return pc.if_else(pa.array(is_blank(column)), pa.scalar(None, pa.string()), labels(column))
+
+
+def _check_event(column: pa.Array, name: str, first_row: int) -> None:
+    """Refuse gaps, and floating-point numbers so large that neighbors are the same."""
+    blank = is_blank(column)
+    if blank.any():
+        raise ValueError(
+            f"column {name!r} is missing in row {first_row + int(blank.argmax())} (data rows, "
+            "counted from 0); every candidate belongs to an event: fill or drop it"
+        )
+    limit = _EXACT.get(column.type)
+    if limit is None or not len(column):
+        return
+    largest = float(np.abs(column.to_numpy(zero_copy_only=False)).max())
+    if largest >= limit:
+        raise ValueError(
+            f"column {name!r} holds numbers of type {column.type} up to {largest:.0f}; from "
+            f"{limit} on they cannot tell neighbors apart, and events would be merged: store the "
+            "column as integers"
+        )
+
+
+def _together(
+    parts: list[Any], event: Sequence[str], keep_labels: Sequence[str], keep_values: Sequence[str]
+) -> Candidates:
+    is_signal = np.concatenate([part[1] for part in parts])
+    number = is_signal.astype(np.int64)
+    for name in event:
+        codes, found = _codes([part[2][name] for part in parts])
+        # numbered anew after every column, so that products of numbers cannot overflow
+        number = np.unique(number * len(found) + codes, return_inverse=True)[1].astype(np.int64)
+    kept = {}
+    for name in keep_labels:
+        codes, found = _codes([part[2][name] for part in parts])
+        kept[name] = found[codes]
+    return Candidates(
+        np.concatenate([part[0] for part in parts]).astype(float),
+        is_signal,
+        number,
+        kept,
+        {n: np.concatenate([part[3][i] for part in parts]) for i, n in enumerate(keep_values)},
+    )
+
+
+def _codes(column: list[pa.Array]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Texts as numbers, and the texts that the numbers stand for."""
+    filled = pc.fill_null(pa.chunked_array(column), _NONE)
+    encoded = filled.combine_chunks().dictionary_encode()
+    found = np.array(encoded.dictionary.to_pylist(), dtype=object)
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), found
+
+
+def _is_signal(batch: pa.RecordBatch, target: str, first_row: int) -> NDArray[np.bool_]:
+    words = labels(batch.column(target))
+    if pc.all(pc.is_in(pc.utf8_lower(words), value_set=pa.array(["true", "false"]))).as_py():
+        return np.asarray(pc.equal(pc.utf8_lower(words), "true"))
+    values = floats(decoded(batch.column(target)), target)
+    strange = ~np.isin(values, [0.0, 1.0])
+    if strange.any():
+        row = int(strange.argmax())
+        raise ValueError(
+            f"column {target!r} is {words[row].as_py()} in row {first_row + row} (data rows, "
+            "counted from 0); it must be 0 for background and 1 for signal: choose another "
+            "column, or correct it"
+        )
+    return np.asarray(values == 1.0)

@@ -1,0 +1,156 @@
+"""Bounds hold against exact rational evaluation and against sampled slopes."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isotone import FrozenNetwork, Scaling
+from isotone.certificate import bounds
+from isotone.elementary import Floats
+from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Pointwise, Sort, Step
+from networks import by_hand
+
+
+def dense(rng: np.random.Generator, n_out: int, n_in: int, dtype: str = "float64") -> Dense:
+    weight = rng.normal(size=(n_out, n_in)).astype(dtype)
+    return Dense(weight, rng.normal(size=n_out).astype(dtype))
+
+
+def network(steps: tuple[Step, ...], n: int, m: int, **options: Any) -> FrozenNetwork:
+    rng = np.random.default_rng(5)
+    residual = rng.normal(size=(m, n)).astype("float32").astype(float)
+    names = tuple(f"x{i}" for i in range(n))
+    zero = np.zeros((m, n), dtype=np.int8)
+    return FrozenNetwork(names, Scaling.identity(n), steps, residual, np.ones(n), zero, **options)
+
+
+def exact_score(frozen: FrozenNetwork, u: Floats) -> list[Fraction]:
+    """The real-number function at one point, in rationals."""
+    h = start = [Fraction(float(x)) for x in u]
+    for step in frozen.steps:
+        h = exact_step(step, h)
+    residual = frozen.residual.tolist()
+    return [
+        y + sum((Fraction(r) * x for r, x in zip(row, start, strict=True)), Fraction(0))
+        for y, row in zip(h, residual, strict=True)
+    ]
+
+
+def exact_step(step: Step, h: list[Fraction]) -> list[Fraction]:
+    match step:
+        case Dense(weight, bias):
+            rows = [[Fraction(float(w)) for w in row] for row in weight]
+            return [
+                Fraction(float(b)) + sum(w * x for w, x in zip(row, h, strict=True))
+                for row, b in zip(rows, bias, strict=True)
+            ]
+        case Sort(size):
+            return [x for i in range(0, len(h), size) for x in sorted(h[i : i + size])]
+        case Pointwise("relu"):
+            return [max(x, Fraction(0)) for x in h]
+        case Pointwise("leaky_relu", slope):
+            return [x if x > 0 else Fraction(slope) * x for x in h]
+        case Pointwise("abs"):
+            return [abs(x) for x in h]
+        case Blend(keep, weight, steps):
+            branch = h
+            for inner in steps:
+                branch = exact_step(inner, branch)
+            return [
+                Fraction(keep) * x + Fraction(weight) * y for x, y in zip(h, branch, strict=True)
+            ]
+    raise AssertionError(step)
+
+
+def chains(rng: np.random.Generator, dtype: str) -> list[tuple[Step, ...]]:
+    def layer(n_out: int, n_in: int) -> Dense:
+        return dense(rng, n_out, n_in, dtype)
+
+    block = Blend(0.25, 0.75, (layer(6, 6), Sort(3), layer(6, 6)))
+    return [
+        (layer(2, 3),),
+        (layer(6, 3), Sort(6), layer(6, 6), Sort(2), layer(2, 6)),
+        (layer(6, 3), Pointwise("leaky_relu", 0.3), block, Pointwise("abs"), layer(2, 6)),
+        (layer(6, 3), Pointwise("relu"), layer(2, 6), Sort(2)),
+    ]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("chain", range(4))
+def test_computed_score_errs_by_less_than_the_bound(chain: int, dtype: Any) -> None:
+    rng = np.random.default_rng(chain)
+    frozen = network(chains(rng, dtype)[chain], 3, 2, precision=dtype, grid=None, clip=16.0)
+    error = bounds.rounding_errors(frozen)
+    X = frozen.snap(rng.uniform(-16, 16, (200, 3)))
+    worst = np.zeros(2)
+    for u, score in zip(X, frozen.score(X), strict=True):
+        exact = exact_score(frozen, u)
+        gap = [abs(Fraction(float(s)) - e) for s, e in zip(score, exact, strict=True)]
+        assert all(g <= Fraction(e) for g, e in zip(gap, error.tolist(), strict=True))
+        worst = np.maximum(worst, [float(g) for g in gap])
+    assert np.all(error < 2000 * worst)  # rigorous, but not absurd
+
+
+@pytest.mark.parametrize("chain", range(4))
+def test_slopes_hold_against_sampled_ones_and_for_every_metric(chain: int) -> None:
+    rng = np.random.default_rng(chain)
+    steps = chains(rng, "float64")[chain]
+    frozen = network(steps, 3, 2, grid=None)
+    slopes = bounds.slopes(steps, 3)
+    x, y = rng.uniform(-2, 2, (2, 5000, 3))
+    for i in range(3):
+        other = x.copy()
+        other[:, i] = y[:, i]
+        change = frozen.score(other) - frozen.score(x) - (other - x) @ frozen.residual.T
+        assert np.all(np.abs(change) <= slopes[:, i] * np.abs(other - x)[:, i, None] + 1e-12)
+    change = np.abs(frozen.score(y) - frozen.score(x) - (y - x) @ frozen.residual.T)
+    scale = np.array([1.0, 2.0, 0.5])
+    for metric, p in (("1", 1), ("2", 2), ("inf", np.inf)):
+        length = np.linalg.norm(scale * (y - x), ord=p, axis=1)
+        constants = bounds.constants(steps, scale, metric)
+        assert np.all(change <= constants * length[:, None] + 1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(ACTIVATIONS))
+def test_errors_and_slopes_of_every_activation(name: str) -> None:
+    rng = np.random.default_rng(0)
+    steps = (dense(rng, 4, 2), Pointwise(name), dense(rng, 1, 4))
+    wide = network(steps, 2, 1, grid=None, clip=16.0)
+    x, y = rng.uniform(-16, 16, (2, 2000, 2))
+    assert bounds.rounding_errors(wide)[0] < 1e-10
+    gap = wide.score(y) - wide.score(x) - (y - x) @ wide.residual[0]
+    assert np.all(np.abs(gap) <= np.abs(y - x) @ bounds.slopes(steps, 2)[0] + 1e-9)
+
+
+def test_the_bound_of_a_single_dense_step_is_its_weight() -> None:
+    step = dense(np.random.default_rng(0), 2, 3)
+    assert np.array_equal(bounds.slopes((step,), 3), np.abs(step.weight))
+
+
+def test_overflow_gives_an_infinite_error() -> None:
+    big = Dense(np.full((1, 1), 1e200), np.zeros(1))
+    frozen = network((big, big), 1, 1)
+    assert bounds.rounding_errors(frozen)[0] == math.inf
+    big32 = Dense(np.full((1, 1), 1e37, "float32"), np.zeros(1, "float32"))
+    assert bounds.rounding_errors(network((big32,), 1, 1, precision="float32"))[0] == math.inf
+
+
+def test_layer_bounds_are_named() -> None:
+    names = [name for name, _, _ in bounds.layer_bounds(by_hand(0.5).steps)]
+    assert names == ["dense 1→2", "sort in groups of 2", "dense 2→1"]
+
+
+def test_the_layer_bound_of_a_blend_is_that_of_its_matrix() -> None:
+    mean = Dense(np.full((4, 4), 0.25), np.zeros(4))
+    ((_, one, inf),) = bounds.layer_bounds((Blend(0.0, 1.0, (mean,)),))
+    assert (one, inf) == pytest.approx((1.0, 1.0))
+
+
+def test_other_metrics_need_a_dense_first_step() -> None:
+    with pytest.raises(ValueError, match="needs a dense first step"):
+        bounds.constants((Sort(1),), np.ones(1), "2")

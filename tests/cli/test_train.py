@@ -1,0 +1,245 @@
+"""`isotone train`: from a table to a certified model, with advice for every mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import isotone
+from isotone import cli
+from isotone.estimators import committee
+from isotone.training.learners import FusedLearner
+
+RNG = np.random.default_rng(0)
+A, B = RNG.normal(size=(2, 400))
+C = RNG.lognormal(size=400)
+COLUMNS: dict[str, Any] = {
+    "a": A,
+    "b": B,
+    "c": C,
+    "y": (A + np.log(C) - 0.5 * B + 0.3 * RNG.normal(size=400) > 0).astype(int),
+    "value": 2 * A + np.log(C),
+    "w": RNG.uniform(0.5, 2, 400),
+    "name": ["x"] * 400,
+}
+QUICK = "--epochs 5 --members 2 --hidden 8,8 --lipschitz 2"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "table.csv"
+    pa.csv.write_csv(pa.table(COLUMNS), path)
+    return path
+
+
+def train(table: Path, words: str, out: str = "out") -> int:
+    folder = table.parent / out
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(["train", str(table), *words.split(), "--out", str(folder)])
+    return int(exit_.value.code or 0)
+
+
+@pytest.mark.parametrize(
+    ("words", "outputs", "metric"),
+    [
+        ("--target y --features a,b,c --increasing a,c --decreasing b --log c", "logits", "AUC"),
+        ("--target y --features a,b,c --increasing a --weights w", "logits", "log loss"),
+        ("--target y --features a,c --loss hinge --increasing a,c", "logits", "accuracy"),
+        ("--target value --features a,b,c --increasing a,c", "values", "R2"),
+        ("--target value --features a,c --loss quantile:0.9", "values", "RMSE"),
+    ],
+)
+def test_a_table_becomes_a_certified_model(
+    table: Path, words: str, outputs: str, metric: str
+) -> None:
+    assert train(table, f"{words} {QUICK}") == 0
+    frozen = isotone.load(table.parent / "out" / "model.isotone")
+    assert frozen.outputs == outputs
+    assert frozen.features == tuple(words.split("--features ")[1].split()[0].split(","))
+    assert isotone.certify(frozen).holds
+    assert frozen.certificate is not None
+    assert frozen.certificate["fingerprint"] == frozen.fingerprint
+    assert frozen.provenance["target"] in ("y", "value")
+    metrics = json.loads((table.parent / "out" / "metrics.json").read_text())
+    assert metric in metrics
+    assert metrics["validation rows"] == 80
+    certificate = json.loads((table.parent / "out" / "certificate.json").read_text())
+    assert certificate["fingerprint"] == frozen.fingerprint
+    assert json.loads((table.parent / "out" / "history.json").read_text())["training"]
+
+
+def test_directions_are_kept(table: Path) -> None:
+    words = f"--target y --features a,b,c --increasing a,c --decreasing b {QUICK}"
+    assert train(table, words) == 0
+    frozen = isotone.load(table.parent / "out" / "model.isotone")
+    assert frozen.monotonic_cst.tolist() == [[1, -1, 1]]
+    X = np.column_stack([A, B, C])
+    assert np.all(frozen.score(X + np.array([1, 0, 0])) >= frozen.score(X))
+    assert np.all(frozen.score(X + np.array([0, 1, 0])) <= frozen.score(X))
+
+
+def test_the_same_seed_gives_the_same_model(table: Path) -> None:
+    words = f"--target y --features a,b {QUICK}"
+    for out, seed in (("first", 1), ("second", 1), ("third", 2)):
+        assert train(table, f"{words} --seed {seed}", out) == 0
+    prints = [
+        isotone.load(table.parent / out / "model.isotone").fingerprint
+        for out in ("first", "second", "third")
+    ]
+    assert prints[0] == prints[1] != prints[2]
+
+
+def test_a_killed_run_is_resumed_to_the_same_model(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "--target y --features a,b --epochs 6 --members 2 --hidden 8 --lipschitz auto"
+    assert train(table, words, "undisturbed") == 0
+    monkeypatch.setattr(committee, "CHECKPOINT_SECONDS", 0.0)
+    learn, learned = FusedLearner.learn, []
+
+    def killed(self: Any, rows: Any, epoch: int, recipe: Any) -> Any:
+        learned.append(epoch)
+        if len(learned) in (2, 6):  # in the scan of λ, and in the training that follows it
+            raise RuntimeError("killed")
+        return learn(self, rows, epoch, recipe)
+
+    monkeypatch.setattr(FusedLearner, "learn", killed)
+    for _ in range(2):
+        assert train(table, f"{words} --resume", "killed") == 2
+    assert train(table, f"{words} --resume", "killed") == 0
+    assert len(learned) == 3 + 6 + 2  # every epoch of the scan and of the members, and two kills
+    assert not (table.parent / "killed" / ".isotone-checkpoints").exists()
+    models = [table.parent / out / "model.isotone" for out in ("undisturbed", "killed")]
+    assert isotone.load(models[0]).fingerprint == isotone.load(models[1]).fingerprint
+
+
+COMMAND = """
+import sys
+import isotone.estimators.committee, isotone.estimators.monotonic
+from isotone.cli import main
+isotone.estimators.committee.CHECKPOINT_SECONDS = 0.1
+print("ready", flush=True)  # what follows is work, no imports
+main(sys.argv[1:])
+"""
+
+
+def test_a_command_killed_at_any_moment_is_resumed(table: Path) -> None:
+    words = "--target y --features a,b --epochs 150 --members 2 --hidden 8 --lipschitz 2 --resume"
+
+    def run(out: str) -> subprocess.Popen[bytes]:
+        command = ["train", str(table), *words.split(), "--out", str(table.parent / out)]
+        process = subprocess.Popen(
+            [sys.executable, "-c", COMMAND, *command],
+            stdout=subprocess.PIPE,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        return process
+
+    undisturbed = run("undisturbed")
+    undisturbed.communicate(timeout=300)
+    assert undisturbed.returncode == 0
+    rng = np.random.default_rng(0)
+    for _ in range(3):
+        process = run("killed")
+        time.sleep(rng.uniform(0.0, 1.0))
+        process.kill()
+        process.communicate()
+    last = run("killed")
+    last.communicate(timeout=300)
+    assert last.returncode == 0
+    models = [table.parent / out / "model.isotone" for out in ("undisturbed", "killed")]
+    assert isotone.load(models[0]).fingerprint == isotone.load(models[1]).fingerprint
+
+
+def test_nothing_of_the_users_is_removed(table: Path) -> None:
+    precious = table.parent / "out" / "checkpoints" / "precious.pt"
+    precious.parent.mkdir(parents=True)
+    precious.write_text("mine")
+    other = table.parent / "out" / ".isotone-checkpoints" / "note"
+    other.parent.mkdir()
+    other.write_text("mine too")
+    assert train(table, f"--target y --features a,b {QUICK}") == 0
+    assert precious.read_text() == "mine"
+    assert other.read_text() == "mine too"
+
+
+def test_metrics_that_do_not_exist_are_left_out(table: Path) -> None:
+    other = table.with_name("other.parquet")
+    positive = pa.table(COLUMNS).filter(pa.array(COLUMNS["y"] == 1))
+    pa.parquet.write_table(positive, other)
+    assert train(table, f"--target y --features a,b --validation {other} {QUICK}") == 0
+    metrics = json.loads((table.parent / "out" / "metrics.json").read_text())
+    assert "AUC" not in metrics
+    assert "accuracy" in metrics
+
+
+def test_a_validation_table_may_be_given(table: Path) -> None:
+    other = table.with_name("other.parquet")
+    pa.parquet.write_table(pa.table(COLUMNS).slice(0, 50), other)
+    assert train(table, f"--target y --features a,b --validation {other} {QUICK}") == 0
+    metrics = json.loads((table.parent / "out" / "metrics.json").read_text())
+    assert metrics["validation rows"] == 50
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--target yy", "has no column 'yy'; did you mean 'y'"),
+        ("--target y", "column 'name' holds text, such as 'x'"),
+        ("--target y --features a,bb", "has no column 'bb'; did you mean 'b'"),
+        ("--target y --features a --increasing b", "`--features a,b`"),
+        ("--target y --features a --loss rms", "`--loss rms` is unknown; choose from"),
+        (
+            "--target value --features a --loss hinge",
+            "needs classes but 'value' holds 400",
+        ),
+        ("--target y --features a,b --lipschitz a=1", "lacks 'b'; give λ for every feature"),
+        ("--target y --features a --lipschitz x", "must be 2, or a=2,b=0.5, or auto"),
+        ("--target y --features a --group-size x", "must hold numbers"),
+        ("--target y --features a --validation 2", "must lie between 0 and 1"),
+        ("--target y --features a --validation no.csv", "there is no file 'no.csv'"),
+        ("--target y --features a --weights ww", "has no column 'ww'"),
+        (
+            "--target y --features a,w --weights w",
+            "leave it out, as in `--features a`",
+        ),
+        ("--target y --features a --weights y", "both the target and the weights"),
+        ("--target y --features a,a", "names the column 'a' twice"),
+        ("--target y --features a --loss hinge:0.1", "only quantile:0.9 takes one here"),
+        ("--target value --features a --loss quantile:", "must be one number"),
+        ("--target value --features a --loss quantile:0.1,0.9", "must be one number"),
+        ("--target y --features a --group-size ,", "must be one number"),
+        (
+            "--target y --features a --lipschitz a=1,c=2",
+            "names c (choose from a)",
+        ),
+        ("--target y --features a,b --lipschitz a=1,a=5,b=2", "names a feature twice"),
+    ],
+)
+def test_mistakes_are_explained(
+    table: Path, words: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train(table, words) == 2
+    assert message in capsys.readouterr().err
+    assert not (table.parent / "out").exists()
+
+
+def test_missing_numbers_are_named(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = table.read_text().splitlines()
+    lines[11] = "," + lines[11].partition(",")[2]
+    table.write_text("\n".join(lines) + "\n")
+    assert train(table, "--target y --features a,b") == 2
+    assert "values are missing in a (1)" in capsys.readouterr().err

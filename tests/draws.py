@@ -1,0 +1,76 @@
+"""Frozen networks of every kind of step and rows of every size, drawn at random."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isotone import FrozenNetwork, Scaling
+from isotone.elementary import Floats
+from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Pointwise, Sort, Step
+
+EDGES = [0.0, -0.0, 1.0, -1.0, 0.1, 1e-310, 5e-324, 1e308, -1e308, 1024.0, 1e-20, 2.0**-21, 3e8]
+
+
+def draw_steps(rng: np.random.Generator, n_in: int, deep: int = 2) -> tuple[list[Step], int]:
+    steps: list[Step] = []
+    for _ in range(rng.integers(1, 6)):
+        kind = rng.choice(["dense", "sort", "pointwise", "blend"], p=[0.4, 0.3, 0.15, 0.15])
+        if kind == "dense":
+            n_out = int(rng.integers(1, 45))
+            weight = rng.normal(size=(n_out, n_in)) * 10.0 ** rng.uniform(-2, 1)
+            steps.append(Dense(weight.astype("f4").astype("f8"), rng.normal(size=n_out)))
+            n_in = n_out
+        elif kind == "sort":
+            divisors = [d for d in range(1, n_in + 1) if n_in % d == 0]
+            steps.append(Sort(int(rng.choice(divisors))))
+        elif kind == "pointwise":
+            name = str(rng.choice(sorted(ACTIVATIONS)))
+            steps.append(Pointwise(name, 0.25 if name == "leaky_relu" else 0.0))
+        elif deep:
+            inner, n_out = draw_steps(rng, n_in, deep - 1)
+            if n_out != n_in:
+                inner.append(Dense(rng.normal(size=(n_in, n_out)), rng.normal(size=n_in)))
+            steps.append(Blend(0.5, 0.25, tuple(inner)))
+    return steps or [Sort(1)], n_in
+
+
+def draw_frozen(seed: int, precision: Any = "float64") -> FrozenNetwork:
+    """Steps of every kind, logarithms, several outputs; nothing is certified about it."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 7))
+    steps, m = draw_steps(rng, n)
+    log = rng.random(n) < 0.4
+    offset, floor = np.where(log, rng.uniform(-1, 1, n), 0.0), 10.0 ** rng.uniform(-9, 1, n)
+    scaling = Scaling(log, offset, floor, rng.normal(size=n), 10.0 ** rng.uniform(-2, 2, n))
+    if precision == "float32":
+        steps = [single(step) for step in steps]
+    return FrozenNetwork(
+        features=tuple(f"x{i}" for i in range(n)),
+        scaling=scaling,
+        steps=tuple(steps),
+        residual=rng.integers(-2, 3, (m, n)).astype(float),
+        lipschitz=np.ones(n),
+        monotonic_cst=np.zeros((m, n)),
+        precision=precision,
+        grid=None if rng.random() < 0.3 else 2.0**-20,
+    )
+
+
+def single(step: Step) -> Step:
+    match step:
+        case Dense(weight, bias):
+            return Dense(weight.astype("f4"), bias.astype("f4"))
+        case Blend(keep, add, steps):
+            return Blend(keep, add, tuple(single(inner) for inner in steps))
+    return step
+
+
+def draw_rows(seed: int, n_rows: int, n_features: int) -> Floats:
+    """Rows of all sizes; some entries are zeros, subnormal, huge, on the grid or on its ties."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, n_features)) * 10.0 ** rng.uniform(-3, 3, (n_rows, 1))
+    X = np.where(rng.random(X.shape) < 0.1, rng.choice(EDGES, X.shape), X)
+    ties = (rng.integers(-(2**22), 2**22, X.shape) + 0.5) * 2.0**-20
+    return np.where(rng.random(X.shape) < 0.1, ties, X)

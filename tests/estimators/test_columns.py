@@ -1,0 +1,40 @@
+"""Columns: settings by name or position, and the scaling that fits a column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isotone import Log
+from isotone.estimators.columns import choose, slopes
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("x", "kind"),
+    [
+        (RNG.normal(size=500), "standard"),
+        (RNG.uniform(size=500), "standard"),
+        (np.zeros(500), "standard"),
+        ((RNG.random(500) < 0.1).astype(float), "standard"),
+        (RNG.lognormal(size=500), Log()),
+        (RNG.standard_cauchy(size=500), "robust"),
+        (RNG.standard_cauchy(size=500) * (RNG.random(500) < 0.1), "standard"),
+    ],
+)
+def test_the_scaling_fits_the_column(x: Any, kind: Any) -> None:
+    assert choose(x, np.ones(500)) == kind
+
+
+def test_counts_with_zeros_get_a_logarithm_with_an_offset() -> None:
+    kind = choose(np.floor(RNG.lognormal(1.0, 1.5, 500)), np.ones(500))
+    assert isinstance(kind, Log)
+    assert kind.offset > 0
+
+
+def test_what_a_dictionary_of_slopes_leaves_out_is_to_be_chosen() -> None:
+    given = slopes({"a": 2.0, "b": 0.5}, ["a", "b", "c"])
+    np.testing.assert_array_equal(given, [2.0, 0.5, np.nan])

@@ -1,0 +1,188 @@
+"""FrozenNetwork: scores that depend on the row alone, numbers that cannot be changed."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import torch
+
+from isotone import FrozenNetwork, MonotonicNetwork, Scaling, freeze
+from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Pointwise, Sort
+from networks import by_hand, small
+
+
+def rows(n: int, n_features: int = 3, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).normal(size=(n, n_features)) * 3
+
+
+def test_score_does_not_depend_on_the_batch() -> None:
+    frozen = small()
+    X = rows(3000)
+    whole = frozen.score(X)
+    assert np.array_equal(whole, np.concatenate([frozen.score(X[i : i + 1]) for i in range(3000)]))
+    assert np.array_equal(whole, frozen.score(np.asfortranarray(X)))
+    assert np.array_equal(whole[::-1], frozen.score(X[::-1]))
+
+
+def test_rows_in_one_cell_have_the_same_bits() -> None:
+    frozen = small()
+    assert frozen.grid is not None
+    X = np.rint(rows(1000) / frozen.grid) * frozen.grid
+    inside = X + 0.49 * frozen.grid * np.random.default_rng(1).uniform(-1, 1, X.shape)
+    assert np.array_equal(frozen.score(X), frozen.score(inside))
+
+
+def test_beyond_the_clip_the_score_stays() -> None:
+    frozen = small()
+    assert frozen.score([[1e300, -1e300, 1e9]]) == frozen.score([[1024.0, -1024.0, 1024.0]])
+
+
+def test_no_rows_give_no_scores() -> None:
+    assert small().score(np.empty((0, 3))).shape == (0,)
+
+
+def test_data_frame_columns_are_found_by_name() -> None:
+    frozen = small(features=["a", "b", "c"])
+    X = rows(20)
+    frame = pd.DataFrame({"c": X[:, 2], "extra": 0, "a": X[:, 0], "b": X[:, 1]})
+    assert np.array_equal(frozen.score(frame), frozen.score(X))
+    assert np.array_equal(frozen.score(pa.Table.from_pandas(frame)), frozen.score(X))
+    with pytest.raises(ValueError, match="0 columns 'b'"):
+        frozen.score(frame.drop(columns="b"))
+    with pytest.raises(ValueError, match="2 columns 'a'"):
+        frozen.score(pd.concat([frame, frame[["a"]]], axis=1))
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([1.0, 2.0, 3.0], "must have rows and 3 columns"),
+        (np.zeros((2, 4)), "must have rows and 3 columns"),
+        ([[0, 0, 0], [0, np.nan, 0]], "feature 'x1' is nan in row 1"),
+        ([[0, 0, np.inf]], "feature 'x2' is inf in row 0"),
+    ],
+)
+def test_bad_rows_are_explained(X: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        small().score(X)
+
+
+def test_numbers_cannot_be_changed_and_copies_cannot_either() -> None:
+    frozen = small()
+    for network in (frozen, pickle.loads(pickle.dumps(frozen)), copy.deepcopy(frozen)):
+        assert network.fingerprint == frozen.fingerprint
+        first = network.steps[0]
+        assert isinstance(first, Dense)
+        for array in (first.weight, first.bias, network.residual, network.lipschitz):
+            with pytest.raises(ValueError, match="read-only"):
+                array.flat[0] = 1.0
+
+
+def test_fingerprint_tells_networks_apart_but_not_their_provenance() -> None:
+    assert small().fingerprint == small(provenance={"who": "else"}).fingerprint
+    assert small().fingerprint != small(seed=1).fingerprint
+    assert small().fingerprint != small(clip=512.0).fingerprint
+    assert small().fingerprint != small(features=["a", "b", "c"]).fingerprint
+
+
+def test_fingerprint_tells_encodings_apart() -> None:
+    fills = [small(provenance={"encoding": {"fills": {"a": fill}}}) for fill in (1.0, 2.0)]
+    assert len({frozen.fingerprint for frozen in (small(), *fills)}) == 3
+
+
+def test_probability_of_two_classes_is_the_logistic_function() -> None:
+    torch.manual_seed(0)
+    network = MonotonicNetwork([3, 8, 1], monotonic_cst=[1, 0, 0], lipschitz=5, outputs="logits")
+    frozen = freeze(network, classes=["no", "yes"])
+    X = rows(500)
+    expected = 1 / (1 + np.exp(-frozen.score(X)))
+    assert np.allclose(frozen.probability(X), expected, rtol=1e-8)
+
+
+def test_probabilities_of_several_classes_sum_to_one() -> None:
+    torch.manual_seed(0)
+    network = MonotonicNetwork(
+        [3, 8, 4], monotonic_cst=np.zeros(3), lipschitz=50, outputs="logits"
+    )
+    probability = freeze(network).probability(rows(500))
+    assert np.allclose(probability.sum(axis=1), 1, rtol=1e-7)
+
+
+def test_values_have_no_probability() -> None:
+    with pytest.raises(ValueError, match="need outputs='logits'"):
+        small().probability(rows(1))
+
+
+TORCH = {
+    "relu": torch.relu,
+    "leaky_relu": lambda x: torch.nn.functional.leaky_relu(x, 0.3),
+    "abs": torch.abs,
+    "hardtanh": torch.nn.functional.hardtanh,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "softplus": torch.nn.functional.softplus,
+}
+
+
+@pytest.mark.parametrize("name", sorted(ACTIVATIONS))
+def test_activations_are_those_of_torch(name: str) -> None:
+    h = rows(1000, 4).T * 3
+    step = Pointwise(name, 0.3 if name == "leaky_relu" else 0.0)
+    expected = TORCH[name](torch.as_tensor(h)).numpy()
+    assert np.allclose(step(h), expected, rtol=0, atol=3e-9)  # torch's softplus is cut at 20
+    slope = np.abs(np.diff(step(np.sort(h)))) / np.maximum(np.diff(np.sort(h)), 1e-300)
+    assert slope.max() <= step.constant * (1 + 1e-6)
+
+
+def test_every_activation_has_a_torch_counterpart() -> None:
+    assert set(TORCH) == set(ACTIVATIONS)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Dense(np.ones((2, 3)), np.ones(3)), "needs shapes"),
+        (lambda: Dense(np.full((1, 1), np.nan), np.ones(1)), "finite numbers"),
+        (lambda: Pointwise("gelu"), "'gelu' is unknown"),
+        (lambda: Pointwise("leaky_relu", np.inf), "must be finite"),
+        (lambda: Blend(np.nan, 0.5, ()), "finite numbers"),
+        (lambda: Blend(0.1, 0.5, ()), "float32 numbers"),
+        (
+            lambda: Blend(0.5, 0.5, (Dense(np.ones((2, 3)), np.ones(2)),)).width(3),
+            "keeps the width",
+        ),
+        (lambda: Sort(3).width(4), "does not divide 4"),
+        (lambda: Dense(np.ones((2, 3)), np.ones(2)).width(4), "takes 3 inputs but gets 4"),
+        (lambda: by_hand(0.5, precision="float32"), "is float64 but the network's precision is"),
+        (lambda: by_hand(0.5, clip=1000.1), "do not fit: the grid must be a power of two"),
+        (lambda: by_hand(0.5, clip=2.0**65), "must be between"),
+        (lambda: by_hand(0.5, classes=("a", "b")), "build it with outputs='logits'"),
+        (lambda: replace(by_hand(0.5), steps=()), "at least one step"),
+        (lambda: replace(by_hand(0.5), residual=[[np.nan]]), "must be finite"),
+        (lambda: replace(by_hand(0.5), features=("a", "b")), "`features` has 2 names"),
+        (lambda: Dense(np.ones((1, 1), np.float16), np.ones(1)), "needs float32 or float64"),
+        (lambda: Dense(np.ones((1, 1), int), np.ones(1)), "needs float32 or float64"),
+        (lambda: by_hand(0.5, outputs="scores"), "`outputs='scores'` is unknown"),
+    ],
+)
+def test_what_cannot_be_a_network_is_explained(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_lengths_must_agree() -> None:
+    with pytest.raises(ValueError, match="needs a scaling and `lipschitz` of that length"):
+        FrozenNetwork(
+            ("a",), Scaling.identity(2), (), np.ones((1, 1)), np.ones(1), np.ones((1, 1))
+        )
+
+
+def test_repr_names_the_shape() -> None:
+    assert repr(small()).startswith("<FrozenNetwork 3-8-8-1 float64 ")

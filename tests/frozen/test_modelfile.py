@@ -1,0 +1,313 @@
+"""The model file: what was saved comes back, and nothing else is believed."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import struct
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from isotone import FrozenNetwork, limits, load
+from isotone.export import json as export_json
+from isotone.frozen import modelfile
+from networks import small
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "model.isotone"
+
+
+def rewrite(path: Path, change: Any, arrays: Any = None) -> None:
+    """Save a model whose content was changed, with a checksum that is right again."""
+    small().save(path)
+    content, old = modelfile.read(path)
+    change(content)
+    modelfile.write(path, content, old if arrays is None else arrays(old))
+
+
+def raw(path: Path, header: bytes, data: bytes = b"") -> None:
+    path.write_bytes(struct.pack("<Q", len(header)) + header + data)
+
+
+def test_what_was_saved_comes_back(path: Path) -> None:
+    frozen = small(features=["a", "b", "c"], provenance={"made by": "a test", "seed": 3})
+    frozen.save(path)
+    copy = load(path)
+    X = np.random.default_rng(0).normal(size=(1000, 3))
+    assert copy.fingerprint == frozen.fingerprint
+    assert np.array_equal(copy.score(X), frozen.score(X))
+    assert copy.provenance == frozen.provenance
+    assert copy.certificate == frozen.certificate
+    assert isinstance(copy, FrozenNetwork)
+
+
+def test_saving_twice_gives_the_same_bytes(path: Path) -> None:
+    small().save(path)
+    first = path.read_bytes()
+    load(path).save(path)
+    assert path.read_bytes() == first
+
+
+def test_every_flipped_bit_is_noticed(path: Path) -> None:
+    small().save(path)
+    data = path.read_bytes()
+    for position in np.random.default_rng(0).choice(8 * len(data), 2000, replace=False):
+        broken = bytearray(data)
+        broken[position // 8] ^= 1 << (position % 8)
+        path.write_bytes(broken)
+        with pytest.raises(ValueError, match="model file"):
+            load(path)
+
+
+def test_every_truncation_is_noticed(path: Path) -> None:
+    small().save(path)
+    data = path.read_bytes()
+    for length in [0, 1, 7, 8, 9, 100, len(data) // 2, len(data) - 1]:
+        path.write_bytes(data[:length])
+        with pytest.raises(ValueError, match="model file"):
+            load(path)
+    path.write_bytes(data + b"x")
+    with pytest.raises(ValueError, match="bytes of numbers but holds"):
+        load(path)
+
+
+def test_an_unknown_version_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(modelfile, "FORMAT_VERSION", 99)
+    small().save(path)
+    monkeypatch.undo()
+    with pytest.raises(ValueError, match="format version 99; this isotone reads version 1"):
+        load(path)
+
+
+def entry(**change: Any) -> bytes:
+    return json.dumps(
+        {"w": {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]} | change}
+    ).encode()
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (b"[]", "not an object"),
+        (b"{", "unreadable text"),
+        (b"[" * 100_000, "unreadable text"),
+        (entry(shape=[10**18]), "of shape"),
+        (entry(shape=[-1]), "of shape"),
+        (entry(shape=[1, 1, 1]), "of shape"),
+        (entry(shape="x"), "of shape"),
+        (entry(shape=3), "malformed entry"),
+        (entry(shape=[10**4000] * 400), "a whole number has 4001 digits"),
+        (entry(shape=[1.5]), "of shape"),
+        (b'{"w": {"dtype": "F64", "shape": [Infinity]}}', "Infinity is no number"),
+        (entry(shape=[2**29]), "of shape"),
+        (entry(shape=[2**13, 2**13]), "at most 268435456 are read"),
+        (b'{"w": 1, "w": 2}', "has the name 'w' twice"),
+        (b'{"w": 1' + b"0" * 400 + b"}", "a whole number has 401 digits"),
+        (b'{"w": 1e999}', "1e999 is too large for float64"),
+        (b'{"a":' * 500 + b"1" + b"}" * 500, "nested in JSON; at most 64 can be"),
+        (entry(dtype="I64"), "malformed entry"),
+        (json.dumps({str(i): 0 for i in range(2000)}).encode(), "has 2000 arrays; at most 1024"),
+        (b"{}", "no isotone metadata"),
+        (b'{"__metadata__": {"isotone": "{}"}}', "no format version"),
+        (b'{"__metadata__": {"isotone": "{\\"format\\": true}"}}', "no format version"),
+        (b'{"__metadata__": {"isotone": "{\\"format\\": NaN}"}}', "NaN is no number"),
+    ],
+)
+def test_strange_headers_are_refused(path: Path, header: bytes, message: str) -> None:
+    raw(path, header)
+    with pytest.raises(ValueError, match=message):
+        load(path)
+
+
+def test_a_bloated_header_is_refused_in_little_memory(path: Path) -> None:
+    length = 200 * 2**20
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", length))
+        file.truncate(8 + length)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=f"header of {length} bytes"):
+        load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nan_and_infinity_are_refused(path: Path, value: float) -> None:
+    def spoil(arrays: Any) -> Any:
+        return {name: np.full_like(array, value) for name, array in arrays.items()}
+
+    rewrite(path, lambda content: None, spoil)
+    with pytest.raises(ValueError, match="NaN or infinity in"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("features", ["a"], "does not describe a network"),
+        ("features", ["a", "a", "a"], "repeated names"),
+        ("lipschitz", [-1, 1, 1], "must be positive"),
+        ("monotonic_cst", [[0.5, 0, 0]], "`monotonic_cst` must hold"),
+        ("monotonic_cst", [[1, 0]], "has shape"),
+        ("precision", "float16", "`precision='float16'` is unknown"),
+        ("grid", 0.3, "must be a power of two"),
+        ("grid", 2.0**-60, "at most"),
+        ("clip", 0, "must be between"),
+        ("steps", [{"kind": "pickle"}], "kind 'pickle' is unknown"),
+        ("steps", [], "no step uses the array"),
+        ("steps", [{"kind": "sort", "group_size": 1}] * 2000, "2000 steps are in the network"),
+        ("steps", [{"kind": "sort", "group_size": 10**299}], "units are sorted together"),
+        ("steps", [{"kind": "sort", "group_size": 1.5}], "must be a whole number"),
+        ("steps", [{"kind": "sort", "group_size": True}], "must be a whole number"),
+        ("steps", [{"kind": "sort", "group_size": 0}], "must be a whole number"),
+        ("clip", 10**299, "must be between"),
+        ("features", "abc", "names must be a list of text"),
+        ("features", ["a", ["x"], None], "names must be a list of text"),
+        ("lipschitz", [True, 1, 1], "a list of numbers was expected"),
+        ("clip", True, "a list of numbers was expected"),
+        ("steps", "dense", "does not describe a network"),
+        ("unknown", 1, "does not describe a network"),
+        ("scaling", {}, "lacks 'log'"),
+        ("classes", ["only one"], "the network's outputs are values"),
+        ("classes", ["twice", "twice"], "repeated names"),
+        ("certificate", "trust me", "must be a dictionary"),
+        ("provenance", [1], "must be a dictionary"),
+        ("clip", "far", "does not describe a network"),
+    ],
+)
+def test_content_that_is_no_network_is_refused(
+    path: Path, key: str, value: Any, message: str
+) -> None:
+    rewrite(path, lambda content: content.update({key: value}))
+    with pytest.raises(ValueError, match=message):
+        load(path)
+
+
+def test_a_file_without_content_is_refused(path: Path) -> None:
+    text = json.dumps({"format": 1, "checksum": modelfile.checksum("3", {}), "content": "3"})
+    raw(path, json.dumps({"__metadata__": {"isotone": text}}).encode())
+    with pytest.raises(ValueError, match="has no content"):
+        load(path)
+
+
+def test_deeply_nested_blends_are_refused(path: Path) -> None:
+    def nest(content: Any) -> None:
+        for _ in range(limits.DEPTH.largest + 1):
+            blend = {"kind": "blend", "keep": 0.5, "add": 0.5, "steps": content["steps"]}
+            content["steps"] = [blend]
+
+    rewrite(path, nest)
+    with pytest.raises(ValueError, match="17 blends are nested in each other; at most 16 can be"):
+        load(path)
+
+
+def test_content_that_says_something_twice_is_refused(path: Path) -> None:
+    small().save(path)
+    content, arrays = modelfile.read(path)
+    text = json.dumps(content)[:-1] + ', "clip": 1.0}'
+    meta = {"format": 1, "checksum": modelfile.checksum(text, arrays), "content": text}
+    data = safetensors.numpy.save(arrays, metadata={"isotone": json.dumps(meta)})
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="an object has the name 'clip' twice"):
+        load(path)
+
+
+def test_a_table_is_not_called_a_damaged_model(path: Path) -> None:
+    path.write_text("id,score\n1,0.5\n")
+    with pytest.raises(ValueError, match=r"is not a model file: it begins with b'id,score'.*give"):
+        load(path)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket"])
+def test_what_is_no_regular_file_is_refused_without_waiting(path: Path, kind: str) -> None:
+    held: list[object] = []
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        held.append(socket.socket(socket.AF_UNIX))
+        held[0].bind(str(path))  # type: ignore[attr-defined]
+    else:
+        path = Path("/dev/zero")
+    for read in (load, export_json.read):
+        with pytest.raises(ValueError, match=f"is a {kind}; it must be a regular file: copy it"):
+            read(path)
+    for connection in held:
+        connection.close()  # type: ignore[attr-defined]
+
+
+def test_a_name_that_many_others_hide_is_refused(path: Path) -> None:
+    names = ",".join(f'"a{i}":1' for i in range(150_000))
+    header = f'{{{names},"a1":2}}'.encode()
+    path.write_bytes(struct.pack("<Q", len(header)) + header)
+    with pytest.raises(ValueError, match="an object has the name 'a1' twice"):
+        load(path)
+
+
+def test_a_directory_is_no_model(path: Path) -> None:
+    path.mkdir()
+    for read in (load, export_json.read):
+        with pytest.raises(IsADirectoryError, match=path.name):
+            read(path)
+
+
+def test_a_file_keeps_its_permissions_and_a_link_stays_a_link(path: Path) -> None:
+    small().save(path)
+    path.chmod(0o600)
+    link = path.with_name("link.isotone")
+    link.symlink_to(path)
+    small(seed=1).save(link)
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert load(path).fingerprint == small(seed=1).fingerprint
+
+
+def test_an_array_that_nobody_uses_is_refused(path: Path) -> None:
+    rewrite(path, lambda content: None, lambda arrays: arrays | {"extra": np.ones(2)})
+    with pytest.raises(ValueError, match="no step uses the array 'extra'"):
+        load(path)
+
+
+def test_a_failing_write_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small().save(path)
+    before = path.read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space left"):
+        small(seed=1).save(path)
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_model_that_could_not_be_read_back_is_not_written(path: Path) -> None:
+    with pytest.raises(ValueError, match="shorten names and provenance"):
+        small(provenance={"text": "x" * limits.HEADER.largest}).save(path)
+    nested: dict[str, object] = {}
+    for _ in range(100_000):
+        nested = {"a": nested}
+    with pytest.raises(ValueError, match="`provenance` cannot be saved"):
+        small(provenance=nested).save(path)
+    nested = {}
+    for _ in range(limits.NESTING.largest):
+        nested = {"a": nested}
+    with pytest.raises(ValueError, match=r"could not be read back; .* nested in JSON; at most 64"):
+        small(provenance=nested).save(path)
+    with pytest.raises(ValueError, match="`provenance` cannot be saved"):
+        small(provenance={"object": object()}).save(path)
+    assert not path.exists()
+
+
+def test_a_missing_file_is_said_to_be_missing(path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        load(path)

@@ -1,0 +1,177 @@
+"""A directory of tables is scored file by file, on workers that may die, and goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from distributed import Client
+
+from clusters import cluster
+from isotone.cli import main
+from isotone.elementary import Floats
+from isotone.frozen.scoring import NOTE, Scoring, score_directory
+from isotone.workers import Processes
+from networks import small
+
+FROZEN = small()
+N_FILES, N_ROWS = 6, 200
+HERE = Processes(1)
+
+
+def draw(seed: int) -> Floats:
+    return np.random.default_rng(seed).normal(size=(N_ROWS, 3))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Six files in two folders."""
+    for k in range(N_FILES):
+        path = tmp_path / "in" / f"part{k % 2}" / f"{k}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        columns = {name: draw(k)[:, i] for i, name in enumerate(FROZEN.features)}
+        pa.parquet.write_table(pa.table(columns | {"id": np.arange(N_ROWS)}), path)
+    return tmp_path / "in"
+
+
+def check(target: Path) -> None:
+    for k in range(N_FILES):
+        table = pa.parquet.read_table(target / f"part{k % 2}" / f"{k}.parquet")
+        assert table.column_names == ["id", "score"]
+        assert np.array_equal(table["score"].to_numpy(), FROZEN.score(draw(k)))
+
+
+def test_every_file_gets_its_scores_once(source: Path, tmp_path: Path) -> None:
+    scoring, target = Scoring(FROZEN, ("id",)), tmp_path / "out"
+    steps: list[tuple[int, int]] = []
+    assert score_directory(scoring, source, target, HERE, lambda *n: steps.append(n)) == 6
+    assert steps == [(k, N_FILES) for k in range(N_FILES + 1)]
+    check(target)
+    assert score_directory(scoring, source, target, HERE) == 0
+    (target / "part0" / "2.parquet").unlink()
+    assert score_directory(scoring, source, target, HERE) == 1
+    os.utime(source / "part1" / "3.parquet")  # newer than its scores, but the same
+    assert score_directory(scoring, source, target, HERE) == 0
+    check(target)
+
+
+@pytest.mark.parametrize("same_size", [True, False])
+def test_a_table_that_is_replaced_by_an_older_one_is_scored_again(
+    source: Path, tmp_path: Path, same_size: bool
+) -> None:
+    target, replaced = tmp_path / "out", source / "part1" / "3.parquet"
+    score_directory(Scoring(FROZEN), source, target, HERE)
+    before = replaced.stat()
+    other = draw(99) if same_size else draw(99)[:50]
+    columns = {name: other[:, i] for i, name in enumerate(FROZEN.features)}
+    pa.parquet.write_table(pa.table(columns | {"id": np.arange(len(other))}), replaced)
+    assert (replaced.stat().st_size == before.st_size) == same_size
+    os.utime(replaced, ns=(before.st_atime_ns - 10**12, before.st_mtime_ns - 10**12))
+    assert score_directory(Scoring(FROZEN), source, target, HERE) == 1
+    scores = pa.parquet.read_table(target / "part1" / "3.parquet")["score"].to_numpy()
+    assert np.array_equal(scores, FROZEN.score(other))
+
+
+def test_scores_that_are_damaged_are_written_again(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    score_directory(Scoring(FROZEN, ("id",)), source, target, HERE)
+    (target / "part0" / "2.parquet").write_text("junk")
+    pa.parquet.write_table(pa.table({"score": [1.0]}), target / "part1" / "3.parquet")
+    assert score_directory(Scoring(FROZEN, ("id",)), source, target, HERE) == 2
+    check(target)
+
+
+def test_a_table_that_changes_while_it_is_read_has_no_scores(source: Path, tmp_path: Path) -> None:
+    table, out = source / "part0" / "2.parquet", tmp_path / "scores.parquet"
+    with pytest.raises(ValueError, match="was changed while it was read; it must stay"):
+        Scoring(FROZEN).score(str(table), str(out), lambda n: os.utime(table, (1, 1)))
+    assert not out.exists()
+
+
+def test_scores_of_two_models_are_not_mixed(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    score_directory(Scoring(FROZEN), source, target, HERE)
+    assert json.loads((target / NOTE).read_text())["fingerprint"] == FROZEN.fingerprint
+    for other in (Scoring(small(seed=1)), Scoring(FROZEN, ("id",))):
+        with pytest.raises(ValueError, match="was not written with this model and these columns"):
+            score_directory(other, source, target, HERE)
+
+
+def test_a_foreign_file_is_not_taken_for_scores(source: Path, tmp_path: Path) -> None:
+    foreign = tmp_path / "out" / "part0" / "2.parquet"
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("junk")
+    with pytest.raises(ValueError, match="is there but was not written with this model"):
+        score_directory(Scoring(FROZEN), source, tmp_path / "out", HERE)
+    foreign.unlink()
+    (source / "part1" / "1.PARQUET").hardlink_to(source / "part1" / "1.parquet")
+    assert score_directory(Scoring(FROZEN), source, tmp_path / "out", HERE) == N_FILES + 1
+
+
+def test_a_table_that_is_read_is_never_replaced(tmp_path: Path) -> None:
+    inner = tmp_path / "d" / "d"
+    inner.mkdir(parents=True)
+    for path in (tmp_path / "d" / "x.parquet", inner / "x.parquet"):
+        pa.parquet.write_table(pa.table({"x0": [1.0], "x1": [1.0], "x2": [1.0]}), path)
+    with pytest.raises(ValueError, match=r"would replace .*outputs must not be inputs"):
+        score_directory(Scoring(FROZEN), tmp_path / "d", tmp_path, HERE)
+
+
+def test_a_bad_file_is_named(source: Path, tmp_path: Path) -> None:
+    bad = source / "part0" / "4.parquet"
+    pa.parquet.write_table(pa.table({"x0": [1.0], "x1": [None], "x2": [1.0]}), bad)
+    with pytest.raises(ValueError, match=r"4\.parquet: .*'x1'"):
+        score_directory(Scoring(FROZEN), source, tmp_path / "out", HERE)
+    assert not (tmp_path / "out" / "part0" / "4.parquet").exists()
+
+
+def test_directories_are_checked(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is inside the directory that is read"):
+        score_directory(Scoring(FROZEN), source, source / "out", HERE)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="there are no Parquet files in"):
+        score_directory(Scoring(FROZEN), tmp_path / "empty", tmp_path / "out", HERE)
+
+
+def test_a_worker_killed_in_the_middle_is_tolerated(source: Path, tmp_path: Path) -> None:
+    FROZEN.save(tmp_path / "model.isotone")
+    with cluster(tmp_path, 2) as (address, workers), Client(address, timeout=60) as remote:
+
+        def kill(done: int, total: int) -> None:
+            if done == 2:
+                workers[0].send_signal(signal.SIGKILL)
+
+        score_directory(Scoring(FROZEN, ("id",)), source, tmp_path / "out", remote, kill)
+        check(tmp_path / "out")
+        again = ["score", str(tmp_path / "model.isotone"), str(source), "--keep", "id"]
+        with pytest.raises(SystemExit, match="0"):
+            main([*again, "--out", str(tmp_path / "again"), "--scheduler", address])
+    check(tmp_path / "again")
+
+
+def test_columns_to_keep_may_be_separated_by_commas(tmp_path: Path) -> None:
+    table = pa.table({"x0": [1.0], "x1": [1.0], "x2": [1.0], "a": [1], "b": [2], "a,b": [3]})
+    (tmp_path / "d").mkdir()
+    for path in (tmp_path / "t.parquet", tmp_path / "d" / "t.parquet"):
+        pa.parquet.write_table(table, path)
+    FROZEN.save(tmp_path / "m.isotone")
+
+    def columns(*keep: str, directory: bool = False) -> list[str]:
+        name, out = ("d", "out") if directory else ("t.parquet", "out.parquet")
+        words = ["score", str(tmp_path / "m.isotone"), str(tmp_path / name), "--workers", "1"]
+        options = [word for text in keep for word in ("--keep", text)]
+        with pytest.raises(SystemExit, match="0"):
+            main([*words, *options, "--out", str(tmp_path / out)])
+        written = tmp_path / "out" / "t.parquet" if directory else tmp_path / out
+        return list(pa.parquet.read_schema(written).names)
+
+    assert columns("b,a") == ["b", "a", "score"]
+    assert columns("b, a", "x0") == ["b", "a", "x0", "score"]
+    assert columns("a,b") == ["a,b", "score"]  # there is a column of that name
+    assert columns("b,a", directory=True) == ["b", "a", "score"]
