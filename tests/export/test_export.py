@@ -250,7 +250,7 @@ class TestJson:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"version": 2}, "`version` 1; export it again"),
+            ({"version": 1}, "`version` 2; export it again"),
             ({"fingerprint": "0" * 64}, "states 000000000000…: it was altered"),
             ({"steps": [{"kind": "magic"}]}, "kind 'magic' is unknown"),
             ({"residual": "x"}, "could not convert"),

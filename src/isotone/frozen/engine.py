@@ -201,7 +201,7 @@ class Engine:
             self._check_out(out, lengths[0], *columns)
         n_bad = self._program.score(columns, target, self._fill)
         if n_bad < 0:
-            raise ValueError(f"the columns of `X` have lengths {lengths}; they must be as long")
+            raise ValueError(f"the columns of `X` have lengths {lengths}; they must be equal")
         return target, n_bad
 
     def _empty(self, n_rows: int) -> Reals:

@@ -66,7 +66,8 @@ class FrozenNetwork:
     clip, grid : positive; `grid` a power of two that divides `clip`, or None
     provenance : anything worth keeping that JSON can hold
     certificate : what a certificate said when the network was frozen; a claim, not a proof
-    inputs : from a raw row to the features; without columns the features are columns of numbers
+    inputs : from a raw row to the features; without text and fills the columns are the features,
+        and have their names
     """
 
     features: tuple[str, ...]
@@ -92,7 +93,7 @@ class FrozenNetwork:
             )
         for name, kind in (("residual", float), ("lipschitz", float), ("monotonic_cst", np.int8)):
             object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), kind)))
-        if not self.inputs.columns:
+        if self.inputs.is_plain and len(self.inputs.columns) in (0, len(self.features)):
             object.__setattr__(self, "inputs", Inputs.numbers(self.features))
         self._check_choices()
         check_nesting(self.steps)
