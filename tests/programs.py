@@ -11,11 +11,11 @@ import pytest
 
 from draws import draw_frozen, draw_rows
 from isotone import FrozenNetwork
-from isotone.elementary import Floats, Reals
 from isotone.export.compiler import run
 from isotone.export.parity import check_rows
 from isotone.frozen.engine import Engine
 from isotone.frozen.steps import ACTIVATIONS
+from isotone.typing import Floats, Reals
 from networks import every_step
 
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isotone.certificate.certify import Certificate, certify
-from isotone.elementary import Floats
 from isotone.extras import lacking
 from isotone.frozen.network import FrozenNetwork
+from isotone.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

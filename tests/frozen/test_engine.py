@@ -17,10 +17,10 @@ import pytest
 from draws import draw_frozen, draw_rows, single
 from isotone import FrozenNetwork, Scaling
 from isotone.certificate.bounds import rounding_errors
-from isotone.elementary import Floats, Reals
 from isotone.frozen import reference
 from isotone.frozen.engine import Engine
 from isotone.frozen.steps import Dense, Sort, Step
+from isotone.typing import Floats, Reals
 from networks import small
 
 

@@ -15,8 +15,8 @@ from distributed import Client
 
 from clusters import cluster
 from isotone.cli import main
-from isotone.elementary import Floats
 from isotone.frozen.scoring import NOTE, Scoring, score_directory
+from isotone.typing import Floats
 from isotone.workers import Processes
 from networks import small
 

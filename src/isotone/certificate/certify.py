@@ -19,7 +19,6 @@ from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate import bounds
 from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts
 from isotone.certificate.verdicts import Verdict, judge
-from isotone.elementary import Floats
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import card
 from isotone.rounding import (
@@ -31,6 +30,7 @@ from isotone.rounding import (
     multiply_down,
     subtract_down,
 )
+from isotone.typing import Floats
 
 MOST_SHOWN = 1000  # slopes that a person is shown; all are in the JSON
 

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from isotone.cli.columns import Columns, check_numbers
 from isotone.cli.options import spelled
 from isotone.cli.target import Target, read_target
 from isotone.cli.terminal import errors, printable
 from isotone.data.table import Table, floats, open_table
-from isotone.elementary import Floats
 from isotone.frozen.encoding import MAX_CATEGORIES, Encoding, is_blank, numbers_with_gaps
 from isotone.inputs.cells import is_text, truths_as_numbers
 from isotone.inputs.frames import is_category
+from isotone.typing import Bools, Floats, Indices
 
 _MANY = 20  # rows that no other column counts by chance
 _YES_OR_NO = {"yes", "no", "y", "n", "t", "f", "on", "off", "none", ""}
@@ -45,7 +44,7 @@ class LabeledRows:
         weight = None if self.weight is None else self.weight[mask]
         return LabeledRows(self.X[mask], self.y[mask], weight)
 
-    def counted(self) -> NDArray[np.intp]:
+    def counted(self) -> Indices:
         """Numbers of the rows that do not have weight 0."""
         return np.arange(len(self)) if self.weight is None else np.flatnonzero(self.weight > 0)
 
@@ -283,14 +282,14 @@ def _refuse_new_gaps(path: str, rows: LabeledRows, other: LabeledRows, encoding:
         )
 
 
-def _traits(rows: LabeledRows, target: Target) -> NDArray[np.bool_]:
+def _traits(rows: LabeledRows, target: Target) -> Bools:
     """What some rows have and others do not: gaps, and classes."""
     classes = range(len(target.classes or ()))
     of_class = [rows.y == k for k in classes]
     return np.column_stack([np.isnan(rows.X), *of_class])
 
 
-def _only_there(traits: NDArray[np.bool_], left: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _only_there(traits: Bools, left: Bools) -> Bools:
     """Rows that have a trait which only rows that are left out have: they must be trained on."""
     alone = traits[left].any(axis=0) & ~traits[~left].any(axis=0)
     return np.asarray(left & traits[:, alone].any(axis=1), dtype=np.bool_)

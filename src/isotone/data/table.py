@@ -21,10 +21,10 @@ import pyarrow.csv
 
 from isotone.data import parquet as parquetfile
 from isotone.data import root as rootfile
-from isotone.elementary import Floats
 from isotone.files import replacing
 from isotone.inputs.cells import spelled_out, truths_as_numbers
 from isotone.inputs.frames import is_category
+from isotone.typing import Floats
 from isotone.untrusted import refuse_special
 
 BATCH_ROWS = 65536

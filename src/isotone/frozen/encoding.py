@@ -15,13 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from isotone.data.table import Table, decoded, floats
-from isotone.elementary import Floats
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.cells import truths_as_numbers
 from isotone.inputs.missing import Missing
+from isotone.typing import Bools, Floats
 
 MAX_CATEGORIES = 64
 # How people write that there is no number.
@@ -159,7 +158,7 @@ def numbers_with_gaps(column: pa.Array, name: str, first_row: int = 0) -> Floats
     return values
 
 
-def is_blank(column: pa.Array) -> NDArray[np.bool_]:
+def is_blank(column: pa.Array) -> Bools:
     """Where a column says nothing: null, NaN, or a text such as NA."""
     if pa.types.is_floating(column.type):
         return np.asarray(np.isnan(column.to_numpy(zero_copy_only=False)), dtype=np.bool_)

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone.arithmetic import ieee_arithmetic
-from isotone.elementary import Floats, Reals
 from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
 from isotone.inputs.frames import column_names, has_names, is_category
 from isotone.inputs.scaling import Scaling, as_numbers, without_na
+from isotone.typing import Floats, Reals
 
 try:
     from isotone._engine import Program, instruction_sets

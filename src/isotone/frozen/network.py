@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
-from isotone.elementary import Floats, Reals, monotone_exp, snap_grid
+from isotone.elementary import monotone_exp, snap_grid
 from isotone.frozen import modelfile
 from isotone.frozen.engine import Engine, named_columns
 from isotone.frozen.modelfile import Arrays
@@ -36,10 +36,7 @@ from isotone.frozen.steps import (
 )
 from isotone.inputs.frames import has_names
 from isotone.inputs.scaling import Scaling, finite_table, numbers
-
-Precision = Literal["float64", "float32"]
-Outputs = Literal["values", "logits"]
-Metric = Literal["1", "2", "inf"]
+from isotone.typing import Floats, Metric, Outputs, Precision, Reals, Signs
 
 _SMALLEST_CLIP, _LARGEST_CLIP = 2.0**-64, 2.0**64
 
@@ -75,7 +72,7 @@ class FrozenNetwork:
     steps: tuple[Step, ...]
     residual: Floats
     lipschitz: Floats
-    monotonic_cst: NDArray[np.int8]
+    monotonic_cst: Signs
     outputs: Outputs = "values"
     classes: tuple[str, ...] | None = None
     metric: Metric = "1"

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
-from isotone.elementary import Reals
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import accumulate
+from isotone.typing import Reals
 
 _BLOCK = 1024  # rows at a time
 

@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from isotone.data.table import Table, numbers, open_table, split_tree, suffix_of, write_table
-from isotone.elementary import Floats, Reals
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
 from isotone.frozen.encoding import Encoding
 from isotone.frozen.network import FrozenNetwork
 from isotone.locks import sole_use
+from isotone.typing import Floats, Reals
 from isotone.untrusted import parse_json, read_json
 from isotone.workers import Workers, run
 

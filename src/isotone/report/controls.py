@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from isotone.elementary import Floats, log
+from isotone.elementary import log
 from isotone.frozen.encoding import Encoding
 from isotone.frozen.network import FrozenNetwork
 from isotone.report.sample import Sample
+from isotone.typing import Floats
 
 N_BINS = 40
 _REACH = 3.0  # scaled units on both sides of the center, where no table tells a range

@@ -8,11 +8,11 @@ import numpy as np
 
 from isotone.certificate.certify import Certificate
 from isotone.certificate.robustness import Radius
-from isotone.elementary import Floats
 from isotone.frozen.encoding import Encoding
 from isotone.report.curves import histogram
 from isotone.report.outcomes import Outcomes
 from isotone.report.sample import Sample
+from isotone.typing import Floats
 
 N_SHIFTS = 11
 _MAX_WORK = 1e11  # multiplications for the shifts of all features, some ten seconds

@@ -11,12 +11,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from isotone.data.table import Table, floats, numbers, open_table, split_tree, suffix_of
-from isotone.elementary import Floats
 from isotone.frozen.encoding import Encoding, is_blank, labels
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.frames import is_category
 from isotone.report.outcomes import Outcomes
 from isotone.report.truth import read_truth
+from isotone.typing import Floats
 
 MAX_COLUMNS = 60  # that efficiencies are shown against
 MAX_GROUPS = 12  # values of a column of text

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from isotone.data.table import decoded, floats, numbers, open_table
-from isotone.elementary import Floats
 from isotone.frozen.encoding import Encoding, is_blank, labels, numbers_with_gaps
 from isotone.frozen.network import FrozenNetwork
 from isotone.trigger.working_point import best_scores
+from isotone.typing import Bools, Floats, Indices, Integers
 
 _NONE = "(none)"  # the label of a gap
 #: the smallest whole numbers that have no other of their own above them
@@ -39,8 +39,8 @@ class Candidates:
     """
 
     score: Floats
-    is_signal: NDArray[np.bool_]
-    event: NDArray[np.int64]
+    is_signal: Bools
+    event: Integers
     labels: Mapping[str, NDArray[Any]]
     values: Mapping[str, Floats]
 
@@ -78,7 +78,7 @@ class Candidates:
         rows = Candidates(self.score, self.is_signal, self.event, labels, values)[first]
         return replace(rows, score=score)
 
-    def _check_same(self, first: NDArray[np.intp], columns: Mapping[str, NDArray[Any]]) -> None:
+    def _check_same(self, first: Indices, columns: Mapping[str, NDArray[Any]]) -> None:
         index = np.searchsorted(self.event[first], self.event)
         for name, column in columns.items():
             other = column[first][index]
@@ -204,7 +204,7 @@ def _together(
     )
 
 
-def _codes(column: list[pa.Array]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def _codes(column: list[pa.Array]) -> tuple[Integers, NDArray[Any]]:
     """Texts as numbers, and the texts that the numbers stand for."""
     filled = pc.fill_null(pa.chunked_array(column), _NONE)
     encoded = filled.combine_chunks().dictionary_encode()
@@ -212,7 +212,7 @@ def _codes(column: list[pa.Array]) -> tuple[NDArray[np.int64], NDArray[Any]]:
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), found
 
 
-def _is_signal(batch: pa.RecordBatch, target: str, first_row: int) -> NDArray[np.bool_]:
+def _is_signal(batch: pa.RecordBatch, target: str, first_row: int) -> Bools:
     words = labels(batch.column(target))
     if pc.all(pc.is_in(pc.utf8_lower(words), value_set=pa.array(["true", "false"]))).as_py():
         return np.asarray(pc.equal(pc.utf8_lower(words), "true"))
