@@ -28,7 +28,7 @@ help:
 
 venv: .venv/installed
 
-.venv/installed: pyproject.toml constraints.txt cpp/CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.hpp)
+.venv/installed: pyproject.toml constraints.txt cpp/CMakeLists.txt $(wildcard cpp/*/*)
 	@command -v c++ >/dev/null || { echo "isotone has a compiled part: install a C++17 compiler (Debian: apt-get install g++ python3-dev)"; exit 1; }
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "isotone needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another with make PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

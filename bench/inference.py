@@ -81,9 +81,11 @@ def roofline(isa: str) -> tuple[dict[str, Task], float]:
     with tempfile.TemporaryDirectory() as directory:
         library = Path(directory) / "roofline.so"
         command = ["c++", "-std=c++17", "-O3", "-shared", "-fPIC", "-Wno-psabi", *ROOF_FLAGS[isa]]
+        export.write(
+            isotone.freeze(contestants.our_network(PAPER)), "cpp", directory, check=False
+        )  # isotone.hpp
         source = str(HERE / "roofline.cpp")
-        include = f"-I{HERE.parent / 'cpp'}"
-        subprocess.run([*command, include, source, "-o", str(library)], check=True)
+        subprocess.run([*command, f"-I{directory}", source, "-o", str(library)], check=True)
         functions = ctypes.CDLL(str(library))
     tasks: dict[str, Task] = {
         "fused multiply-adds": lambda: functions.fuse(ctypes.c_long(ROOF_ROUNDS)),
