@@ -22,18 +22,8 @@ PACKAGE = Path(isotone.__file__).parent
 # A package, or a module beside them, imports only from those to its left.
 NUMPY_HALF = [
     *("typing", "limits", "arithmetic", "untrusted", "files", "locks", "checks", "extras"),
-    *(
-        "names",
-        "workers",
-        "elementary",
-        "rounding",
-        "inputs",
-        "data",
-        "frozen",
-        "certificate",
-        "plot",
-    ),
-    *("export", "trigger", "report"),
+    *("names", "workers", "elementary", "rounding", "inputs", "data", "frozen", "certificate"),
+    *("plot", "export", "trigger", "report"),
 ]
 TORCH_HALF = ["nn", "freezing", "losses", "training", "transport", "estimators"]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]
