@@ -277,5 +277,5 @@ def test_wrong_arguments_are_explained() -> None:
         frozen.score(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="0 columns 'x2'"):
         frozen.score(pd.DataFrame({"x0": [0.0], "x1": [0.0]}))
-    with pytest.raises(ValueError, match="feature 'x1' holds no numbers"):
+    with pytest.raises(ValueError, match="feature 'x1' is not numeric"):
         frozen.score(pd.DataFrame({"x0": [0.0], "x1": ["a"], "x2": [0.0]}, dtype=object))

@@ -68,7 +68,7 @@ def test_models_and_scalings_refuse_categories(frame: Any) -> None:
     for use in (network.score, network.table, isotone.Engine(network)):
         with pytest.raises(ValueError, match=r"feature 'zone' holds categories.*convert the col"):
             use(frame)
-    with pytest.raises(ValueError, match=r"no table of numbers \(zone hold categories\); conv"):
+    with pytest.raises(ValueError, match=r"not a numeric table \(zone hold categories\); conv"):
         isotone.Scaling.fit(frame, "standard")
 
 

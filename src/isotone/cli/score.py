@@ -54,7 +54,7 @@ def score(
         done = _score_files(scoring, Path(table), Path(out), workers, scheduler)
     elif scheduler is not None:
         raise ValueError(
-            f"`--scheduler` is for directories; {table!r} is none: leave the option out"
+            f"`--scheduler` is for directories; {table!r} is not one: leave the option out"
         )
     else:
         done = f"scored {_score_rows(scoring, table, out):,} rows"

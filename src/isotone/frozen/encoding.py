@@ -121,7 +121,7 @@ class Encoding:
             row, column = strange[0]
             raise ValueError(
                 f"column {self.uncompleted[column]!r} is missing in row {first_row + row} (data "
-                "rows, counted from 0); the model has not learned what a gap means there: drop "
+                "rows, counted from 0); the model was trained without missing values there: drop "
                 "or fill such rows"
             )
         return missing.complete(X)

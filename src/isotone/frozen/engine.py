@@ -1,6 +1,6 @@
 """Engine: the Python face of the compiled scorer, `cpp/isotone.hpp`.
 
-`FrozenNetwork.score` is enough for most uses. Make an `Engine` for a table with gaps, for scores
+`FrozenNetwork.score` is enough for most uses. Make an `Engine` for a table with NaN, for scores
 written into memory of your own, for several threads, or for single events in a loop.
 """
 
@@ -244,7 +244,7 @@ def _column(values: Any, name: str) -> Reals:
     try:
         return array if array.dtype in _FLOATS else without_na(array).astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"feature {name!r} holds no numbers ({error}); convert it") from error
+        raise ValueError(f"feature {name!r} is not numeric ({error}); convert it") from error
 
 
 def _refuse(columns: list[Reals], features: Sequence[str], start: int) -> None:
