@@ -14,10 +14,11 @@ from pathlib import Path
 
 from rich.console import Console
 
+from studies.fingerprint import ROOT
 from studies.jobs import Done, Job, run_jobs
 from studies.tabular import beginnings, rehearsal
 from studies.tabular.beginnings import AUTHORS, INITS, Beginning
-from studies.tabular.cells import CONTESTANTS, ROOT, Cell
+from studies.tabular.cells import CONTESTANTS, Cell
 from studies.tabular.contest import Contestant
 from studies.tabular.datasets import LOADERS, load
 from studies.tabular.files import NoDataError

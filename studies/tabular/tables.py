@@ -14,16 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from isotone.elementary import Floats
+from studies.arrays import Floats
+from studies.fingerprint import ROOT
 from studies.tabular import beginnings
-from studies.tabular.cells import CONTESTANTS, HERE, ROOT, Cell
+from studies.tabular.cells import CONTESTANTS, Cell
 from studies.tabular.datasets import LOADERS
 from studies.tabular.protocols import Score
 from studies.tabular.reference import N_SEEDS, RUNS
 from studies.tabular.rehearsal import REHEARSED
 
 OURS = ("isotone, small", "isotone", "isotone, taught")
-RESULTS = HERE / "results.json"
+RESULTS = Path(__file__).with_name("results.json")
 PAGE = ROOT / "docs" / "tabular.md"
 Summary = dict[str, Any]
 Results = dict[str, dict[str, dict[str, Summary]]]  # protocol, data set, contestant
@@ -355,5 +356,5 @@ def render(text: str, results: Results) -> str:
     )
 
 
-def write_page(results: Results, page: Path = PAGE) -> None:
-    page.write_text(render(page.read_text(), results))
+def write_page(results: Results) -> None:
+    PAGE.write_text(render(PAGE.read_text(), results))

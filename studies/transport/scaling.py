@@ -23,8 +23,8 @@ from matplotlib.axes import Axes
 from scipy.spatial.distance import cdist
 
 import isotone
-from isotone.elementary import Floats
-from isotone.transport.wasserstein import Schedule
+from isotone.transport import Schedule
+from studies.arrays import Floats
 from studies.figures import CYCLE, GRAY, draw
 from studies.study import Outcome, main
 from studies.transport.pairs import draw_pair, exact_distance

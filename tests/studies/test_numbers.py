@@ -17,7 +17,7 @@ from studies.study import Study
 from studies.tabular import beginnings, compare, protocols, tables
 from studies.tabular.datasets import LOADERS
 from studies.tabular.reference import SAME
-from studies.trigger.study import OURS
+from studies.trigger.analysis.study import OURS
 
 DOCS = ROOT / "docs"
 NETWORKS = ("isotone, small", "monotonicnetworks", "mononet", "MLP, unconstrained")

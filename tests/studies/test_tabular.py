@@ -170,7 +170,8 @@ SHAPES = {
 def test_data_are_what_their_publishers_describe(name: str) -> None:
     data = load(name)
     n_test = None if data.test is None else int(data.test.sum())
-    assert (*data.X.shape, data.n_monotone, n_test) == SHAPES[name]
+    n_monotone = np.count_nonzero(data.directions)
+    assert (*data.X.shape, n_monotone, n_test) == SHAPES[name]
     assert len(data.features) == data.X.shape[1]
     assert np.all(np.isfinite(data.X))
     if data.task == "classification":

@@ -2,7 +2,7 @@
 
 Every event is one thread. Shapes are constants, so that units live in registers, and comparators
 are written out. In float64 products and sums are the rounded ones that no compiler fuses: the bits
-of the engine. The runtime part is `cpp/scalar.cuh`.
+of the engine. The runtime part is `cpp/runtime/scalar.cuh`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotone import _engine
-from isotone.elementary import Reals
 from isotone.export import source
 from isotone.export.claim import claim
 from isotone.export.header import Header
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.typing import Reals
 
 RUNTIME = Path(_engine.__file__).with_name("scalar.cuh")  # installed beside the extension
 

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from scipy.linalg import block_diag
 
-from isotone.frozen.network import Metric
 from isotone.frozen.steps import Dense, Pointwise, Sort, Step
+from isotone.typing import Metric
 
 _ORDER: dict[str, float] = {"1": np.inf, "2": 2.0, "inf": 1.0}  # dual to the metric
 _HOMOGENEOUS = ("relu", "leaky_relu", "abs")
