@@ -136,9 +136,9 @@ def test_unknown_targets_options_and_models_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x"
     with pytest.raises(ValueError, match=r"`target='excel'` is unknown; choose from \['cpp'"):
         export.write(small(), "excel", path)
-    with pytest.raises(ValueError, match="`sort` is no option of the target 'json'; it takes"):
+    with pytest.raises(ValueError, match="`sort` is not an option of the target 'json'; it takes"):
         export.write(small(), "json", path, sort="topk")
-    with pytest.raises(ValueError, match="no option of the target 'sql'; it takes dialect, table"):
+    with pytest.raises(ValueError, match="not an option of the target 'sql'; it takes dialect"):
         export.write(small(), "sql", path, sort="topk")
     with pytest.raises(TypeError, match="exports a FrozenNetwork; got str: call"):
         export.write("model.isotone", "json", path)  # type: ignore[arg-type]
@@ -268,7 +268,7 @@ class TestJson:
     @pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 100_000, "3"])
     def test_other_text_is_refused(self, text: str, tmp_path: Path) -> None:
         (tmp_path / "x").write_text(text)
-        with pytest.raises(ValueError, match="is no JSON export of a network"):
+        with pytest.raises(ValueError, match="is not a JSON export of a network"):
             json_export.read(tmp_path / "x")
 
     def test_an_entry_that_lacks_is_named(self, tmp_path: Path) -> None:

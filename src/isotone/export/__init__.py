@@ -111,7 +111,7 @@ def _target(name: str, options: dict[str, Any]) -> Target:
     for option in options:
         if option not in known:
             raise ValueError(
-                f"`{option}` is no option of the target {name!r}; it takes "
+                f"`{option}` is not an option of the target {name!r}; it takes "
                 f"{', '.join(known) or 'none'}"
             )
     target: Target = kind(**options)

@@ -80,7 +80,7 @@ def read(path: str | Path) -> FrozenNetwork:
     except (KeyError, TypeError, AttributeError, OverflowError, ValueError) as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(
-            f"{str(path)!r} is no JSON export of a network: {reason}; export it again"
+            f"{str(path)!r} is not a JSON export of a network: {reason}; export it again"
         ) from error
     return frozen
 

@@ -41,7 +41,7 @@ def identifier(name: str | None, path: Path) -> str:
     if not valid or chosen in _RESERVED.split():
         raise ValueError(
             f"{chosen!r} cannot be the name of a C++ namespace; give another `name`, of letters, "
-            "digits and single underscores, that is no keyword"
+            "digits and single underscores, that is not a keyword"
         )
     return chosen
 

@@ -1,6 +1,6 @@
 """Engine: the Python face of the compiled scorer, `cpp/runtime`.
 
-`FrozenNetwork.score` is enough for most uses. Make an `Engine` for a table with gaps, for scores
+`FrozenNetwork.score` is enough for most uses. Make an `Engine` for a table with NaN, for scores
 written into memory of your own, for several threads, or for single events in a loop.
 """
 
