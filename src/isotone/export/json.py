@@ -21,7 +21,7 @@ from isotone.export.exactness import exact
 from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step, describe
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, describe
 from isotone.inputs.scaling import Scaling
 from isotone.untrusted import read_json
 
@@ -123,4 +123,7 @@ def _assemble(entry: dict[str, Any], precision: str) -> Step:
         case "blend":
             inner = tuple(_assemble(step, precision) for step in entry["steps"])
             return Blend(float(entry["keep"]), float(entry["add"]), inner)
+        case "members":
+            members = (tuple(_assemble(s, precision) for s in m) for m in entry["members"])
+            return Members(tuple(float(w) for w in entry["weights"]), tuple(members))
     raise ValueError(f"a step of kind {entry['kind']!r} is unknown")

@@ -11,7 +11,9 @@ NaN in a row makes its score NaN; infinities are clamped like any large number.
 from __future__ import annotations
 
 import json
+import operator
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +29,7 @@ from isotone.export.graph import Graph, Tensor
 from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork, Precision
-from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
 
 OPSET = 26  # the newest that ONNX Runtime 1.31 calls stable
 
@@ -158,6 +160,10 @@ class Onnx:
                 return graph.cast(activate(graph, step, graph.cast(h, wide)), graph.precision)
             case Blend(keep, add, steps):
                 return h * keep + self._apply(graph, steps, h) * add
+            case Members(weights, members):
+                parts = [self._apply(graph, steps, h) for steps in members]
+                products = [part * w for part, w in zip(parts, weights, strict=True)]
+                return reduce(operator.add, products)
 
     def _dense(self, graph: Graph, weight: Reals, start: Tensor, h: Tensor) -> Tensor:
         """W h + start, by a product of matrices or in the order of `FrozenNetwork.score`."""

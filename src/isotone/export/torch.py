@@ -12,6 +12,7 @@ import io
 import json
 import math
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from isotone.export.formulas import activate, clamp, log, snap
 from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
 
 
 @dataclass(frozen=True)
@@ -185,6 +186,18 @@ class _Blend(nn.Module):
         return mixed
 
 
+class _Members(nn.Module):
+    def __init__(self, step: Members) -> None:
+        super().__init__()
+        self.weights = step.weights
+        self.members = nn.ModuleList(_sequence(steps) for steps in step.members)
+
+    def forward(self, h: Tensor) -> Tensor:
+        parts = [w * member(h) for w, member in zip(self.weights, self.members, strict=True)]
+        total: Tensor = reduce(torch.add, parts)
+        return total
+
+
 def _sequence(steps: tuple[Step, ...]) -> nn.Sequential:
     return nn.Sequential(*(_module(step) for step in steps))
 
@@ -199,3 +212,5 @@ def _module(step: Step) -> nn.Module:
             return _Pointwise(step)
         case Blend():
             return _Blend(step)
+        case Members():
+            return _Members(step)

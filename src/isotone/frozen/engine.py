@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from isotone.arithmetic import ieee_arithmetic
 from isotone.elementary import Floats, Reals
-from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
 from isotone.inputs.frames import column_names, has_names, is_category
 from isotone.inputs.scaling import Scaling, as_numbers, without_na
 
@@ -209,6 +209,11 @@ def _add_steps(program: Program, steps: tuple[Step, ...]) -> None:
                 program.save()
                 _add_steps(program, inner)
                 program.merge(keep, add)
+            case Members(weights, members):
+                program.fork()
+                for k, member in enumerate(members):
+                    _add_steps(program, member)
+                    program.part(weights[k], last=k == len(members) - 1)
 
 
 def named_columns(X: Any, features: Sequence[str]) -> Iterator[list[Reals]]:
