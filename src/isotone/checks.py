@@ -1,9 +1,17 @@
-"""Counts: whole numbers, such as widths and steps, that every part of the package takes."""
+"""Checks: one for every kind of argument that several parts take, each with one message."""
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from isotone.typing import Floats, Signs
+
+T = TypeVar("T")
 
 
 def is_count(value: Any, least: int = 1) -> bool:
@@ -16,3 +24,97 @@ def check_count(name: str, value: Any, least: int = 1, also: str = "") -> int:
     if not is_count(value, least):
         raise ValueError(f"`{name}={value!r}` must be a whole number of at least {least}{also}")
     return int(value)
+
+
+def check_choice(name: str, value: T, choices: Sequence[object]) -> T:
+    """`value`, if it is one of the choices.
+
+    >>> check_choice("metric", "3", ("1", "2"))
+    Traceback (most recent call last):
+    ...
+    ValueError: `metric='3'` is unknown; choose from '1', '2'
+    """
+    if value not in choices:
+        given = f"{name} {value}" if name.startswith("--") else f"{name}={value!r}"
+        known = ", ".join(str(c) if name.startswith("--") else repr(c) for c in choices)
+        raise ValueError(f"`{given}` is unknown; choose from {known}")
+    return value
+
+
+def check_positive(name: str, value: Any) -> float:
+    """`value` as a float, if it is a positive finite number."""
+    if not _is_number(value) or not 0 < value < np.inf:
+        raise ValueError(f"`{name}={value!r}` must be positive and finite; choose 0.01 or 1")
+    return float(value)
+
+
+def check_least(name: str, value: Any, least: float = 0.0) -> float:
+    """`value` as a float, if it is a number of at least `least`; infinity is one."""
+    if not _is_number(value) or not value >= least:
+        raise ValueError(f"`{name}={value!r}` must be a number of at least {least:g}; choose one")
+    return float(value)
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """`value` as a float, if it lies strictly between 0 and 1."""
+    if not _is_number(value) or not 0 < value < 1:
+        given = f"{name} {value}" if name.startswith("--") else f"{name}={value!r}"
+        raise ValueError(f"`{given}` must lie between 0 and 1; choose 0.2, for example")
+    return float(value)
+
+
+def check_finite(name: str, values: Any) -> None:
+    """Raise `ValueError` if an array holds NaN or infinity."""
+    if not np.all(np.isfinite(values)):
+        raise ValueError(
+            f"`{name}` holds NaN or infinity in {values.dtype}; it must be finite: drop or fill "
+            "such rows"
+        )
+
+
+def check_weights(
+    name: str, weights: ArrayLike, n_rows: int, n_members: int | None = None
+) -> Floats:
+    """Weights (n_rows,), or also (n_members, n_rows): finite, at least 0, not all of them 0."""
+    array = np.asarray(weights, dtype=np.float64)
+    shapes = [(n_rows,)] + [(n_members, n_rows)] * (n_members is not None)
+    if array.shape not in shapes:
+        rows = f", or {shapes[-1]} with one row per member" if n_members is not None else ""
+        raise ValueError(f"`{name}` has shape {array.shape}; give ({n_rows},), one per row{rows}")
+    bad = ~((array >= 0) & np.isfinite(array))
+    if bad.any():
+        row = np.argwhere(bad)[0]
+        raise ValueError(
+            f"`{name}` is {array[tuple(row)]:g} in row {row[-1]}; weights must be finite and at "
+            "least 0: correct or drop such rows"
+        )
+    if not np.all(np.any(array > 0, axis=-1)):
+        raise ValueError(f"`{name}` is 0 in all rows; it must be positive in some: correct it")
+    return array
+
+
+def check_directions(
+    name: str, value: Any, n_outputs: int, n_features: int, given: Any = None
+) -> Signs:
+    """Directions (n_features,), or one row of them per output, as (n_outputs, n_features).
+
+    Parameters
+    ----------
+    given : what the message shows, if `value` was made from it
+    """
+    table = np.asarray(value)
+    if table.shape not in ((n_features,), (n_outputs, n_features)):
+        raise ValueError(
+            f"`{name}` has shape {table.shape}; give one of -1, 0, +1 for each of the "
+            f"{n_features} features, or a table of shape {(n_outputs, n_features)}"
+        )
+    if not np.all(np.isin(table, (-1, 0, 1))):
+        raise ValueError(
+            f"`{name}={value if given is None else given}` must hold -1 (decreasing), 0 (free) "
+            "or +1 (increasing)"
+        )
+    return np.broadcast_to(table, (n_outputs, n_features)).astype(np.int8)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

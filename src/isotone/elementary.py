@@ -10,13 +10,9 @@ high-precision arithmetic.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Reals = NDArray[np.floating[Any]]
+from isotone.typing import Floats
 
 LOG_ERROR = 2.0**-40  # absolute error of `log`
 EXP_ERROR = 2.0**-48  # relative error of `exp`

@@ -25,15 +25,13 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 from torch import Tensor
 
-from isotone.elementary import Floats
-from isotone.frozen.network import Metric, Outputs
+from isotone.typing import Floats, Integers, Metric, Outputs
 
 TINY = 1e-30  # rows that all have weight 0 have loss 0
-NDArrayInt = NDArray[np.int64]
 
 _ORDER = {"1": 1.0, "2": 2.0, "inf": np.inf}
 
@@ -272,7 +270,7 @@ def parse_loss(text: str) -> Loss:
         raise ValueError(f"loss {text!r} cannot be used: {error}") from error
 
 
-def _labels(y: ArrayLike) -> NDArrayInt:
+def _labels(y: ArrayLike) -> Integers:
     values = np.asarray(y)
     labels = values.astype(np.int64)
     if (

@@ -14,7 +14,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isotone.elementary import Floats, Reals
+from isotone.typing import Floats, Reals
 
 
 def add(a: ArrayLike, b: ArrayLike) -> Floats:

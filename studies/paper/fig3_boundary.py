@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from isotone import LipschitzNetwork, Recipe
-from isotone.elementary import Floats
 from isotone.losses import AbsoluteError
+from studies.arrays import Floats
 from studies.figures import GRAY, ORANGE, PURPLE, draw
 from studies.paper.fits import certified_slopes, fit, network, predict
 from studies.paper.toys import Toy, flower

@@ -15,8 +15,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from isotone import LipschitzNetwork, Recipe
-from isotone.elementary import Floats
 from isotone.losses import CrossEntropy, DynamicHinge, Hinge, Loss, SquaredError
+from studies.arrays import Floats
 from studies.figures import AROUND_ZERO, BLACK, draw
 from studies.paper.distance import SignedDistance
 from studies.paper.fits import fit, network, predict

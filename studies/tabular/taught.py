@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from isotone.elementary import Floats
-from isotone.inputs.codes import Codes
-from isotone.training.recipe import Recipe
-from isotone.training.rows import Rows
+from isotone import Codes, Recipe
+from isotone.training import Rows
+from studies.arrays import Floats
 from studies.tabular.contest import Choice, Model, Problem, Table, View
 from studies.tabular.ours import Both, Coded, Scout, Setting
 from studies.tabular.trees import HistGradientBoosting

@@ -11,8 +11,8 @@ import pytest
 
 from isotone import FrozenNetwork, Scaling
 from isotone.certificate import bounds
-from isotone.elementary import Floats
 from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Members, Pointwise, Sort, Step
+from isotone.typing import Floats
 from networks import by_hand
 
 

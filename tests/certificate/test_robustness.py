@@ -12,8 +12,8 @@ import torch
 
 from isotone import FrozenNetwork, MonotonicNetwork, Scaling, certify, freeze
 from isotone.certificate import bounds
-from isotone.elementary import Floats
 from isotone.frozen.steps import Dense, Sort
+from isotone.typing import Floats
 from networks import saturate
 
 DIRECTIONS = [[1, 0, 0], [0, 0, 0], [-1, 1, 0]]

@@ -21,8 +21,7 @@ from functools import reduce
 
 import numpy as np
 
-from isotone.elementary import Floats
-from isotone.frozen.network import FrozenNetwork, Metric
+from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import (
     ACTIVATIONS,
     Blend,
@@ -34,6 +33,7 @@ from isotone.frozen.steps import (
     width_after,
 )
 from isotone.rounding import MatrixNorms, add, divide, gamma, multiply, root, total, totals
+from isotone.typing import Floats, Metric
 
 # unit roundoff, bound of an underflow, and where overflow is near
 _ARITHMETIC = {

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isotone.elementary import Floats
 from isotone.frozen.network import FrozenNetwork
+from isotone.typing import Bools, Floats
 
-Flags = NDArray[np.bool_]
 Shift = float | tuple[float, float]
 Shifts = Sequence[Shift] | Mapping[str, Shift] | Floats
 
@@ -38,7 +36,7 @@ class Radius:
     down: Floats
     up: Floats
 
-    def shrink(self, rows: Flags, other: Radius) -> None:
+    def shrink(self, rows: Bools, other: Radius) -> None:
         """Let some rows have the smaller of their distances and `other`."""
         for name in ("scaled", "down", "up"):
             mine = getattr(self, name)
@@ -62,7 +60,7 @@ class Decisions:
     threshold: float
     fall: Floats
     rise: Floats
-    exact: Flags
+    exact: Bools
     error: float
 
     def radius(self, table: Floats, score: Floats) -> Radius:
@@ -82,7 +80,7 @@ class Decisions:
                 up=self._raw_distance(table, reach_up),
             )
 
-    def can_flip(self, table: Floats, score: Floats, shifts: Shifts) -> Flags:
+    def can_flip(self, table: Floats, score: Floats, shifts: Shifts) -> Bools:
         """Rows whose decision can change under shifts of the features."""
         accepted, gap = self._gap(score)
         low, high = _shift_ranges(shifts, self.frozen.features)
@@ -93,10 +91,10 @@ class Decisions:
             x, lowest, highest = (self._clamped(table + shift) for shift in (0.0, low, high))
             down = np.where(moved, np.maximum(x - lowest, 0.0) / _SHORTEN + self._cells(), 0.0)
             up = np.where(moved, np.maximum(highest - x, 0.0) / _SHORTEN + self._cells(), 0.0)
-            safe: Flags = self._largest_change(accepted, down, up) < gap  # false for NaN
+            safe: Bools = self._largest_change(accepted, down, up) < gap  # false for NaN
         return ~safe
 
-    def _gap(self, score: Floats) -> tuple[Flags, Floats]:
+    def _gap(self, score: Floats) -> tuple[Bools, Floats]:
         """Decision of every row, and how far its exact score surely lies off the threshold."""
         off = np.abs(score - self.threshold) * _SHORTEN - 2 * self.error
         return score >= self.threshold, np.maximum(off, 0.0)
@@ -129,7 +127,7 @@ class Decisions:
     def _clamped(self, table: Floats) -> Floats:
         return np.clip(self.frozen.scaling.transform(table), -self.frozen.clip, self.frozen.clip)
 
-    def _largest_change(self, accepted: Flags, down: Floats, up: Floats) -> Floats:
+    def _largest_change(self, accepted: Bools, down: Floats, up: Floats) -> Floats:
         """How much every score can change for the worse when features move so far down or up."""
         worse = np.where(
             accepted[:, None],
@@ -160,14 +158,14 @@ class Contest:
             smallest.shrink(rows, decisions.radius(table[rows], difference))
         return smallest
 
-    def can_flip(self, table: Floats, scores: Floats, shifts: Shifts) -> Flags:
+    def can_flip(self, table: Floats, scores: Floats, shifts: Shifts) -> Bools:
         """Rows in which another class can win under shifts of the features."""
         flips = np.zeros(len(table), dtype=bool)
         for rows, difference, decisions in self._pairs(scores):
             flips[rows] |= decisions.can_flip(table[rows], difference, shifts)
         return flips
 
-    def _pairs(self, scores: Floats) -> Iterator[tuple[Flags, Floats, Decisions]]:
+    def _pairs(self, scores: Floats) -> Iterator[tuple[Bools, Floats, Decisions]]:
         """For every class that wins rows and every rival: the rows, their lead, what decides."""
         winner = scores.argmax(axis=1)
         for k in np.unique(winner):

@@ -6,13 +6,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isotone.elementary import Floats
 from isotone.frozen.network import FrozenNetwork
 from isotone.rounding import add, divide, multiply, subtract_down, sum_down, two_sum
-
-Indices = NDArray[np.intp]
+from isotone.typing import Floats, Indices
 
 
 @dataclass(frozen=True, slots=True)

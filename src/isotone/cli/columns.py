@@ -12,8 +12,8 @@ from isotone.cli.options import Names, listed, one_number, spelled
 from isotone.cli.terminal import errors, printable
 from isotone.data.index import index_columns
 from isotone.data.table import Table
-from isotone.elementary import Floats
 from isotone.inputs.scaling import Kind, Log
+from isotone.typing import Floats
 
 SIGNS = {1: "increasing", -1: "decreasing"}
 _LARGEST = 1e150

@@ -17,8 +17,9 @@ from isotone.cli.destination import check_directory
 from isotone.cli.options import counts_of, listed, numbers_of, size_of, widths_of
 from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
-from isotone.data.table import floats, open_table, read_numbers, split_tree
+from isotone.data.table import open_table, read_numbers, split_tree
 from isotone.files import refuse_overwriting
+from isotone.inputs.cells import floats
 from isotone.inputs.scaling import Scaling
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from isotone.cli.columns import SIGNS, Direction, suggest
 from isotone.cli.options import spelled
-from isotone.data.table import decoded, floats
-from isotone.elementary import Floats
-from isotone.frozen.encoding import MAX_CATEGORIES, is_blank, labels
+from isotone.data.categories import MAX_CATEGORIES
+from isotone.inputs.cells import decoded, floats, is_blank, labels
 from isotone.inputs.frames import is_category
+from isotone.typing import Floats, Indices
 
 _FEW = 10  # whole numbers that might be meant as classes
 
@@ -159,7 +159,7 @@ class Target:
 
 
 def read_target(
-    name: str, column: pa.Array, loss: str, numbers: NDArray[np.intp], varied: bool = True
+    name: str, column: pa.Array, loss: str, numbers: Indices, varied: bool = True
 ) -> tuple[Target, Floats]:
     """The target, and its values or the numbers of its classes.
 
@@ -202,7 +202,7 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _check_gaps(name: str, numbers: NDArray[np.intp], gaps: NDArray[Any]) -> None:
+def _check_gaps(name: str, numbers: Indices, gaps: NDArray[Any]) -> None:
     if gaps.any():
         raise ValueError(
             f"the target {name!r} is missing in {gaps.sum()} rows, the first of them row "

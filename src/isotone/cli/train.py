@@ -19,14 +19,15 @@ from isotone.cli.columns import Columns, choose_columns, suggest
 from isotone.cli.destination import Destination
 from isotone.cli.metrics import judge
 from isotone.cli.options import listed, one_number, size_of, spelled, widths_of
-from isotone.cli.rows import LabeledRows, Reading, fills_of, read_rows
+from isotone.cli.rows import LabeledRows, Reading, read_rows
 from isotone.cli.target import CLASSIFICATION, REGRESSION, Target
 from isotone.cli.terminal import output, printable
 from isotone.data.table import open_table, split_tree
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
-from isotone.frozen.encoding import Encoding
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import file_name
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category
 from isotone.inputs.scaling import Kind, Log
 from isotone.locks import making, sole_use
 
@@ -121,7 +122,7 @@ def train(
     )
     estimator = _estimator(reading, columns, kind, level, class_weight)
     estimator.set_params(
-        lipschitz=_lipschitz(lipschitz, columns, reading.encoding),
+        lipschitz=_lipschitz(lipschitz, columns, reading.inputs),
         hidden_layer_sizes=widths_of(hidden),
         group_size=_group_size(group_size),
         missing={"refuse": "error"}.get(missing, missing),
@@ -173,10 +174,10 @@ def _estimator(
 ) -> CertifiedEstimator:
     from isotone.estimators.monotonic import MonotonicClassifier, MonotonicRegressor
 
-    target, features = reading.target, reading.encoding.uncompleted
+    target, features = reading.target, reading.inputs.uncompleted
     options: dict[str, Any] = {
         "monotonic_cst": target.monotonic_cst(columns.directions, features),
-        "scaling": _scaling(columns, reading.encoding),
+        "scaling": _scaling(columns, reading.inputs),
     }
     if target.classes is None:
         if class_weight != "none":
@@ -198,13 +199,13 @@ def _estimator(
     return MonotonicClassifier(**options)
 
 
-def _scaling(columns: Columns, encoding: Encoding) -> list[Any]:
+def _scaling(columns: Columns, inputs: Inputs) -> list[Any]:
     """Logarithms as asked for, categories as they are, a good choice for others."""
     kinds = dict(zip(columns.features, columns.kinds, strict=True))
     return [
-        "identity" if name in encoding.categories else _automatic(kinds[name])
-        for name in columns.features
-        for _ in encoding.expand(name)
+        "identity" if isinstance(column, Category) else _automatic(kinds[column.name])
+        for column in inputs.columns
+        for _ in column.features
     ]
 
 
@@ -239,20 +240,20 @@ def _named(
     estimator: CertifiedEstimator, reading: Reading, provenance: dict[str, Any]
 ) -> FrozenNetwork:
     """The network with the names of its features and classes, and where it comes from."""
-    encoding = reading.encoding
+    inputs = reading.inputs
     if estimator.missing_ is not None:
-        encoding = fills_of(encoding, estimator.missing_.fills)
-    if not encoding.is_plain:
-        provenance = provenance | {"encoding": encoding.to_dict()}
+        names, fills = inputs.uncompleted, estimator.missing_.fills
+        inputs = inputs.with_fills({names[i]: fill for i, fill in fills.items()})
     return replace(
         estimator.network_,
-        features=encoding.features,
+        inputs=inputs,
+        features=inputs.features,
         classes=reading.target.classes,
         provenance=dict(estimator.network_.provenance) | provenance,
     )
 
 
-def _lipschitz(text: str, columns: Columns, encoding: Encoding) -> Any:
+def _lipschitz(text: str, columns: Columns, inputs: Inputs) -> Any:
     if text == "auto":
         return "auto"
     pairs = [part.partition("=") for part in listed(text)]
@@ -276,7 +277,7 @@ def _lipschitz(text: str, columns: Columns, encoding: Encoding) -> Any:
             f"`--lipschitz {text}` lacks {missing[0]!r}; give λ for every feature, as in "
             f"`{spelled('lipschitz', *every)}`"
         )
-    return [named[name] for name in columns.features for _ in encoding.expand(name)]
+    return [named[column.name] for column in inputs.columns for _ in column.features]
 
 
 def _positive(text: str) -> float:

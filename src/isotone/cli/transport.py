@@ -18,10 +18,10 @@ from isotone.cli.options import listed, spelled
 from isotone.cli.terminal import errors, output, printable
 from isotone.data.index import index_columns
 from isotone.data.table import Table, open_table, read_numbers, split_tree
-from isotone.elementary import Floats
 from isotone.files import refuse_overwriting, replacing
 from isotone.locks import sole_use
 from isotone.rounding import digits_down, digits_up
+from isotone.typing import Floats
 
 if TYPE_CHECKING:
     from isotone.transport.wasserstein import Distance

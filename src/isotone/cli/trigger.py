@@ -16,11 +16,11 @@ from isotone.cli import terminal
 from isotone.cli.options import listed, numbers_of
 from isotone.cli.terminal import output, printable
 from isotone.data.table import split_tree
-from isotone.elementary import Floats
 from isotone.files import refuse_overwriting, replacing
 from isotone.trigger.candidates import Candidates, read_candidates
 from isotone.trigger.efficiency import Efficiency, by_bin, by_group, quantile_edges
 from isotone.trigger.working_point import Exposure, WorkingPoint, choose
+from isotone.typing import Floats
 
 _N_BINS = 10
 _MAX_CURVES = 6  # columns of a table that is read on a terminal

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -17,7 +16,6 @@ from sklearn.utils.validation import (
 
 from isotone.certificate.certify import Certificate
 from isotone.certificate.robustness import Radius
-from isotone.elementary import Floats
 from isotone.estimators.columns import (
     by_name,
     directions,
@@ -34,6 +32,7 @@ from isotone.inputs.frames import column_names, has_names
 from isotone.inputs.missing import Missing, refuse_gaps
 from isotone.losses import Loss
 from isotone.training.recipe import History
+from isotone.typing import Floats, Signs
 
 
 class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
@@ -129,7 +128,7 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
         """A parameter whose dictionary, if it is one, is by the names of the features."""
         return by_name(name, value, self._labels, self._names())
 
-    def _directions(self, names: list[str], n_outputs: int) -> NDArray[np.int8]:
+    def _directions(self, names: list[str], n_outputs: int) -> Signs:
         return directions(self._by_name("monotonic_cst", self.monotonic_cst), names, n_outputs)
 
     def _read(

@@ -10,12 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isotone.elementary import Floats
 from isotone.estimators.examples import Examples
 from isotone.inputs.frames import categorical_columns, column_names
 from isotone.inputs.scaling import Kind, Log, Scaling
+from isotone.typing import Floats, Signs
 
 _KINDS = ("auto", "identity", "standard", "robust", "log")
 _SKEWED = 1.0  # skewness from which a logarithm is tried; that of an exponential column is 2
@@ -89,7 +88,7 @@ def _refuse_unknown(name: str, keys: Sequence[Any], features: Sequence[str]) -> 
 
 def directions(
     value: Any, features: Sequence[str], n_outputs: int, name: str = "monotonic_cst"
-) -> NDArray[np.int8]:
+) -> Signs:
     """`monotonic_cst` as a table (n_outputs, n_features) of -1, 0 and +1."""
     if value is None:
         return np.zeros((n_outputs, len(features)), dtype=np.int8)
@@ -113,7 +112,7 @@ def directions(
 
 def class_directions(
     value: Mapping[Any, Any], features: Sequence[str], classes: Sequence[Any]
-) -> NDArray[np.int8]:
+) -> Signs:
     """Directions (n_classes, n_features) from a dictionary by class; others are free.
 
     >>> class_directions({"bad": {"debt": 1}}, ["income", "debt"], ["bad", "fair", "good"])
@@ -148,7 +147,7 @@ def _class_of(key: Any, classes: Sequence[Any]) -> Any:
     return alike[0] if key not in classes and len(alike) == 1 else key
 
 
-def opposite_directions(table: NDArray[np.int8], features: Sequence[str]) -> NDArray[np.int8]:
+def opposite_directions(table: Signs, features: Sequence[str]) -> Signs:
     """Directions of the second of two classes, (1, n_features), from those of both."""
     same = table[0] * table[1] == 1
     if same.any():
@@ -156,7 +155,7 @@ def opposite_directions(table: NDArray[np.int8], features: Sequence[str]) -> NDA
             f"`monotonic_cst` lets the probabilities of both classes go the same way with feature "
             f"{features[int(same.argmax())]!r}, but they sum to 1; give a direction to one of them"
         )
-    opposite: NDArray[np.int8] = np.sign(table[1:] - table[:1])
+    opposite: Signs = np.sign(table[1:] - table[:1])
     return opposite
 
 
@@ -227,7 +226,7 @@ def fit_scaling(value: Any, examples: Examples, features: Sequence[str]) -> Scal
     """
     kinds = _kinds(value, features)
     chosen = [
-        choose(examples.X[:, i], examples.weight) if kind == "auto" else kind
+        choose_scaling(examples.X[:, i], examples.weight) if kind == "auto" else kind
         for i, kind in enumerate(kinds)
     ]
     n_indicators = examples.X.shape[1] - len(features)
@@ -249,7 +248,7 @@ def _kinds(value: Any, features: Sequence[str]) -> list[Any]:
     return kinds
 
 
-def choose(x: Floats, weight: Floats) -> Kind | Log:
+def choose_scaling(x: Floats, weight: Floats) -> Kind | Log:
     """Logarithm for skewed columns that are not negative, robust for tails, else standard."""
     skew, tail = _moments(x, weight)
     if x.min() >= 0 and skew > _SKEWED:

@@ -13,16 +13,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from isotone.elementary import Floats
-from isotone.estimators.examples import Folds
 from isotone.losses import TINY, Loss, batch_mean
 from isotone.nn.network import MonotonicNetwork
 from isotone.training.learners import FusedLearner, StackLearner, why_not_fused
 from isotone.training.recipe import History, Recipe, fit
 from isotone.training.rows import Rows
+from isotone.typing import Floats, Indices, Signs
 
 N_AVERAGED = 2  # members per fold and candidate of a scan
 CHECKPOINT_SECONDS = 5.0  # between two of them
@@ -41,7 +39,7 @@ class Design:
     """
 
     widths: tuple[int, ...]
-    directions: NDArray[np.int8]
+    directions: Signs
     group_size: int | None
     loss: Loss
 
@@ -115,7 +113,7 @@ def learn(
     rows: Rows,
     recipe: Recipe,
     *,
-    folds: Folds | None = None,
+    folds: Indices | None = None,
     checkpoint: Path | None = None,
     progress: bool = False,
 ) -> tuple[History, Learner]:
@@ -145,7 +143,7 @@ def learn(
     return history, learner
 
 
-def _share(rows: Rows, n_members: int, folds: Folds | None) -> tuple[Rows, Rows | None]:
+def _share(rows: Rows, n_members: int, folds: Indices | None) -> tuple[Rows, Rows | None]:
     """The rows that every member learns from, and those that some leave out."""
     assert rows.weight is not None
     each = rows.weight[:, None].expand(-1, n_members)
@@ -171,7 +169,7 @@ def scan(
     rows: Rows,
     recipe: Recipe,
     *,
-    folds: Folds,
+    folds: Indices,
     seed: int,
     checkpoint: Path | None = None,
     progress: bool = False,

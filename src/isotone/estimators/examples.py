@@ -14,15 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isotone.elementary import Floats
+from isotone.typing import Floats, Indices
 
 _LEAST = 2.0**-64  # of the largest weight: less would vanish in float32
 _MOST = 2**13  # observations that are told apart; if there are more, one stands for several
 _ASSUMED = 16
-
-Folds = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,13 +63,13 @@ class Examples:
         each = np.repeat(np.maximum(total / total.max(), _LEAST) / count, count)
         return cls(X.repeat(count, axis=0), y.repeat(count, axis=0), each / each.mean())
 
-    def folds(self, n_folds: int, seed: int) -> Folds:
+    def folds(self, n_folds: int, seed: int) -> Indices:
         """A fold for every row, at random, with about the same targets in each."""
         folds = np.empty(len(self), dtype=np.intp)
         folds[self._by_target(np.random.default_rng(seed))] = np.arange(len(self)) % n_folds
         return folds
 
-    def hold_out(self, fraction: float, seed: int) -> Folds:
+    def hold_out(self, fraction: float, seed: int) -> Indices:
         """0 for a fraction of the rows, spread evenly over the targets, and -1 for the others."""
         n_rows = len(self)
         if n_rows < 2:
@@ -87,13 +84,13 @@ class Examples:
         folds[self._by_target(rng)[places.astype(np.intp)]] = 0
         return folds
 
-    def _by_target(self, rng: np.random.Generator) -> Folds:
+    def _by_target(self, rng: np.random.Generator) -> Indices:
         """Numbers of the rows in the order of their first target, at random among equals."""
         shuffled = rng.permutation(len(self))
         return shuffled[np.argsort(self.y[shuffled, 0], kind="stable")]
 
 
-def _observations(X: Floats, total: Floats, one: float) -> Folds:
+def _observations(X: Floats, total: Floats, one: float) -> Indices:
     """How many observations distinct sorted rows stand for: 1 where an x has one target only.
 
     Elsewhere, and everywhere if that is most of the table, a weight is a count of `one`. Weights

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isotone.certificate.certify import Certificate
-from isotone.elementary import Floats
 from isotone.estimators import columns
 from isotone.estimators.committee import Design, learn, scan
 from isotone.estimators.examples import Examples
@@ -26,6 +24,7 @@ from isotone.inputs.scaling import Scaling
 from isotone.losses import Loss, Quantile
 from isotone.training.recipe import History, Recipe
 from isotone.training.rows import Rows
+from isotone.typing import Floats, Signs
 
 LADDER = [2.0**k for k in range(-4, 5)]  # the λ that "auto" tries, in scaled units
 _N_FOLDS = 3
@@ -53,7 +52,7 @@ class Task:
     examples: Examples
     features: tuple[str, ...]
     n_indicators: int
-    directions: NDArray[np.int8]
+    directions: Signs
     loss: Loss
     targets: Targets
     classes: tuple[str, ...] | None = None

@@ -20,7 +20,6 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from isotone.elementary import Floats
 from isotone.estimators.certified import CertifiedEstimator
 from isotone.estimators.columns import (
     class_directions,
@@ -39,6 +38,7 @@ from isotone.losses import (
     Quantile,
     SquaredError,
 )
+from isotone.typing import Floats, Signs
 
 Directions = ArrayLike | Mapping[Any, Any] | None  # by feature; or by class, then by feature
 Slopes = float | ArrayLike | Mapping[str, float]  # or "auto"
@@ -236,7 +236,7 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
                 "dictionary by class"
             )
 
-    def _directions(self, names: list[str], n_outputs: int) -> NDArray[np.int8]:
+    def _directions(self, names: list[str], n_outputs: int) -> Signs:
         value: Any = self.monotonic_cst
         if isinstance(value, Mapping) and (n_outputs > 1 or not _is_flat(value)):
             value = {k: self._by_name(f"monotonic_cst[{k!r}]", v) for k, v in value.items()}

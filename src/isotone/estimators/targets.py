@@ -14,11 +14,11 @@ import numpy as np
 import torch
 
 from isotone.certificate.certify import Certificate, certify
-from isotone.elementary import Floats
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, Members, Sort, Step
 from isotone.nn.layers import BoundedLayer
 from isotone.nn.network import LipschitzNetwork
+from isotone.typing import Floats
 
 _FARTHEST = 2.0**36  # deviations between the mean of a target and zero
 _CONSTANT = 2.0**-30  # deviation of a constant target, in units of its size

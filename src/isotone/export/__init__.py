@@ -26,12 +26,12 @@ from typing import Any, Protocol
 
 from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
-from isotone.elementary import Floats, Reals
 from isotone.export.claim import Arithmetic, Claim, claim
 from isotone.export.parity import compare
 from isotone.extras import lacking
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import work_of
+from isotone.typing import Floats, Reals
 
 # The module isotone.export.<name> and the class in it. Loaded on first use: each has its needs.
 TARGETS = {

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from isotone.certificate.certify import Certificate, certify
-from isotone.elementary import Floats
 from isotone.frozen.network import FrozenNetwork
 from isotone.rounding import digits_up
+from isotone.typing import Floats
 
 
 @dataclass(frozen=True)

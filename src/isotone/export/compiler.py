@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isotone.elementary import Floats, Reals
-from isotone.frozen.network import Precision
+from isotone.typing import Floats, Precision, Reals
 
 _HARNESS = """#include <cstdio>
 #include <cstring>

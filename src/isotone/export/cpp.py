@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotone import _engine
-from isotone.elementary import Reals
 from isotone.export import source
 from isotone.export.claim import claim
 from isotone.export.header import Header
-from isotone.frozen.network import FrozenNetwork, Precision
+from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, Steps
+from isotone.typing import Precision, Reals
 
 RUNTIME = Path(_engine.__file__).with_name("isotone.hpp")  # installed beside the extension
 

@@ -18,11 +18,11 @@ from dataclasses import replace
 import numpy as np
 
 from isotone.certificate import bounds
-from isotone.elementary import Floats
-from isotone.frozen.network import FrozenNetwork, Precision
+from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Members, Step
 from isotone.inputs.scaling import Scaling
 from isotone.rounding import add, multiply, totals
+from isotone.typing import Floats, Precision
 
 FLOAT32_LARGEST = 2.0**126  # of a raw number, so that nothing overflows before the clip
 _FLOAT32_SMALLEST = 2.0**-126

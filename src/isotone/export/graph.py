@@ -10,9 +10,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from isotone.elementary import Reals
 from isotone.export.formulas import frexp_by_comparing, ldexp_by_comparing
-from isotone.frozen.network import Precision
+from isotone.typing import Precision, Reals
 
 _IR_VERSION = 10
 _TYPES = {"float32": onnx.TensorProto.FLOAT, "float64": onnx.TensorProto.DOUBLE}

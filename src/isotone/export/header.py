@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from isotone.elementary import Floats, Reals
 from isotone.export import compiler, source
 from isotone.export.claim import Arithmetic
 from isotone.export.exactness import exact, within
 from isotone.frozen.network import FrozenNetwork
+from isotone.typing import Floats, Reals
 
 
 @dataclass(frozen=True)

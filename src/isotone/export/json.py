@@ -15,7 +15,6 @@ import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
 from isotone.checks import check_count
-from isotone.elementary import Floats, Reals
 from isotone.export.claim import Arithmetic, claim
 from isotone.export.exactness import exact
 from isotone.export.summary import summary
@@ -23,6 +22,7 @@ from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, describe
 from isotone.inputs.scaling import Scaling
+from isotone.typing import Floats, Reals
 from isotone.untrusted import read_json
 
 FORMAT = "isotone-json"

@@ -20,7 +20,6 @@ from typing import Literal
 import numpy as np
 import onnx
 
-from isotone.elementary import Floats, Reals
 from isotone.export import exactness
 from isotone.export.claim import Arithmetic, claim
 from isotone.export.comparators import rounds
@@ -28,8 +27,9 @@ from isotone.export.formulas import activate, clamp, log, snap, uses_exp
 from isotone.export.graph import Graph, Tensor
 from isotone.export.summary import summary
 from isotone.files import replacing
-from isotone.frozen.network import FrozenNetwork, Precision
+from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
+from isotone.typing import Floats, Precision, Reals
 
 OPSET = 26  # the newest that ONNX Runtime 1.31 calls stable
 

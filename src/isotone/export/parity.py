@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isotone.elementary import Floats, snap_mantissa
+from isotone.elementary import snap_mantissa
 from isotone.frozen.network import FrozenNetwork
+from isotone.typing import Floats
 
 if TYPE_CHECKING:
     from isotone.export import Target

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from isotone.elementary import Reals
 from isotone.export.claim import Claim
 from isotone.export.summary import summary
 from isotone.files import replacing
-from isotone.frozen.network import FrozenNetwork, Precision
+from isotone.frozen.network import FrozenNetwork
 from isotone.locks import sole_use
+from isotone.typing import Precision, Reals
 
 WIDTH = 99
 TYPES = {"float64": "double", "float32": "float"}

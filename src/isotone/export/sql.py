@@ -21,7 +21,6 @@ from typing import get_args
 
 import numpy as np
 
-from isotone.elementary import Floats, Reals
 from isotone.export.claim import Arithmetic, claim
 from isotone.export.comparators import rounds
 from isotone.export.exactness import exact, within
@@ -31,6 +30,7 @@ from isotone.export.summary import score_names, summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
+from isotone.typing import Floats, Reals
 
 Units = list[Expression]
 

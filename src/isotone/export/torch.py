@@ -19,7 +19,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isotone.elementary import Floats, Reals
 from isotone.export.claim import Arithmetic, claim
 from isotone.export.exactness import within
 from isotone.export.formulas import activate, clamp, log, snap
@@ -27,6 +26,7 @@ from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
+from isotone.typing import Floats, Reals
 
 
 @dataclass(frozen=True)

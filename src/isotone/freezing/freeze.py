@@ -21,7 +21,6 @@ import isotone
 from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate.certify import certify
-from isotone.elementary import Floats
 from isotone.freezing.average import average
 from isotone.freezing.margin import (
     TRUNCATE,
@@ -32,7 +31,7 @@ from isotone.freezing.margin import (
     store,
     toward_zero,
 )
-from isotone.frozen.network import FrozenNetwork, Precision
+from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Sort, Step
 from isotone.inputs.scaling import Scaling
 from isotone.nn.layers import (
@@ -47,6 +46,7 @@ from isotone.nn.layers import (
 from isotone.nn.network import LipschitzNetwork
 from isotone.nn.norms import NORMS
 from isotone.rounding import multiply, root, totals
+from isotone.typing import Floats, Precision
 
 _KEPT: Any = "as it is"  # the default of `grid`: "auto" for a network, its own for a frozen one
 

@@ -17,10 +17,10 @@ import numpy as np
 
 from isotone.certificate import bounds
 from isotone.certificate.certify import certify
-from isotone.elementary import Floats, Reals
-from isotone.frozen.network import FrozenNetwork, Precision
+from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Members, Step
 from isotone.rounding import divide, multiply
+from isotone.typing import Floats, Precision, Reals
 
 FINEST_GRID = 2.0**-20
 COARSEST_GRID = 2.0**-6

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from isotone import limits
 from isotone.checks import check_count
-from isotone.elementary import EXP_ERROR, Floats, Reals, exp, horner
+from isotone.elementary import EXP_ERROR, exp, horner
 from isotone.frozen.modelfile import Arrays
 from isotone.rounding import MatrixNorms
+from isotone.typing import Floats, Reals
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,8 +40,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone import rounding
 from isotone.checks import is_count
-from isotone.elementary import Floats
 from isotone.inputs.scaling import Scaling, as_numbers, finite_table
+from isotone.typing import Floats, Indices
 
 _LEAST = float(np.finfo(np.float64).tiny)
 
@@ -65,7 +65,7 @@ class Codes:
            [ 1.,  1.]])
     """
 
-    columns: NDArray[np.intp]
+    columns: Indices
     scaling: Scaling
     n_features: int
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isotone.elementary import Floats
+from isotone.typing import Floats
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.elementary import EXP_LIMIT, Floats, Reals, exp, log
+from isotone.elementary import EXP_LIMIT, exp, log
 from isotone.inputs.frames import categorical_columns
+from isotone.typing import Bools, Floats, Reals
 
 Kind = Literal["identity", "standard", "robust", "log"]
 
@@ -53,7 +54,7 @@ class Scaling:
     array([[3., 0.]])
     """
 
-    log: NDArray[np.bool_]
+    log: Bools
     offset: Floats
     floor: Floats
     center: Floats
@@ -160,7 +161,7 @@ class Scaling:
         linear = 2.0**-48 * (reach + np.abs(self.center * self.factor))
         return np.where(self.log, 2.0**-22 * self.factor + linear, linear)
 
-    def invertible(self, x: Floats) -> NDArray[np.bool_]:
+    def invertible(self, x: Floats) -> Bools:
         """Where `inverse` can be trusted: finite, and within the range of the exponential."""
         with np.errstate(over="ignore", invalid="ignore"):
             v = x / self.factor + self.center

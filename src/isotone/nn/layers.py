@@ -26,8 +26,8 @@ from isotone.checks import check_count
 from isotone.frozen.steps import Pointwise
 from isotone.nn.group_sort import group_sort
 from isotone.nn.norms import NORMS, Norm, Sizes, column_sums, project, row_norms
+from isotone.typing import Chain
 
-Chain = Literal["one", "inf"]
 Apply = Literal["direct", "project"]
 
 

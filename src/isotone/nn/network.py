@@ -16,8 +16,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isotone.elementary import Floats
-from isotone.frozen.network import Metric, Outputs
 from isotone.nn.architecture import Layers, count_outputs, find_input_shape, make_modules
 from isotone.nn.initialization import Init, initialize
 from isotone.nn.layers import (
@@ -25,13 +23,13 @@ from isotone.nn.layers import (
     Apply,
     BoundedLayer,
     Center,
-    Chain,
     Constraint,
     GroupSort,
     Residual,
     pointwise,
 )
 from isotone.nn.norms import NORMS, Norm
+from isotone.typing import Chain, Floats, Metric, Outputs
 
 MetricOrder = Literal[1, 2] | float
 

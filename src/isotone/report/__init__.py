@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from isotone.certificate.certify import Certificate, certify
-from isotone.elementary import Floats
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.report import page, presets, statistics, verdict
@@ -25,6 +24,7 @@ from isotone.report.history import check_history
 from isotone.report.outcomes import Outcomes
 from isotone.report.robust import robustness
 from isotone.report.sample import Sample, read_sample
+from isotone.typing import Floats
 
 MAX_ROWS = 2000
 
@@ -89,7 +89,7 @@ def content(
     }
     if sample is None:
         return data
-    scores: Floats = frozen.score(sample.X).astype(float)
+    scores: Floats = frozen.score_features(sample.X).astype(float)
     robust, radii = robustness(certificate, outcomes, sample, scores)
     return data | {
         "sample": sample.to_dict(),

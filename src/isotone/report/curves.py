@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.elementary import Floats
 from isotone.trigger.efficiency import quantile_edges
+from isotone.typing import Bools, Floats, Indices, Integers
 
 N_HISTOGRAM = 40
 N_CALIBRATION = 10
@@ -23,7 +23,7 @@ class Binned:
 
     value: Floats
     error: Floats
-    n: NDArray[np.int64]
+    n: Integers
 
     @classmethod
     def mean(cls, index: NDArray[Any], values: Floats, weight: Floats, n_bins: int) -> Binned:
@@ -67,7 +67,7 @@ class Calibration:
         return {"predicted": _short(self.predicted)} | self.observed.to_dict()
 
 
-def calibration(probability: Floats, positive: NDArray[np.bool_], weight: Floats) -> Calibration:
+def calibration(probability: Floats, positive: Bools, weight: Floats) -> Calibration:
     """In bins with about as many rows in each."""
     edges = quantile_edges(probability, N_CALIBRATION)
     n = len(edges) - 1
@@ -78,7 +78,7 @@ def calibration(probability: Floats, positive: NDArray[np.bool_], weight: Floats
 
 def histogram(
     values: Floats,
-    parts: Mapping[str, NDArray[np.bool_]],
+    parts: Mapping[str, Bools],
     weight: Floats,
     whole: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def histogram(
     return {"low": float(low), "high": float(high), "parts": counts}
 
 
-def ranking(score: Floats, positive: NDArray[np.bool_], weight: Floats) -> dict[str, Any]:
+def ranking(score: Floats, positive: Bools, weight: Floats) -> dict[str, Any]:
     r"""True and false positive rates for thresholds from above all scores to below them.
 
     The area under that curve counts ties half; the average precision is
@@ -118,7 +118,7 @@ def ranking(score: Floats, positive: NDArray[np.bool_], weight: Floats) -> dict[
     }
 
 
-def _spaced(tpr: Floats, fpr: Floats) -> NDArray[np.intp]:
+def _spaced(tpr: Floats, fpr: Floats) -> Indices:
     """Some of the points of a curve, evenly spaced along it, with both ends."""
     if len(tpr) <= N_POINTS:
         return np.arange(len(tpr))

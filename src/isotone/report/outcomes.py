@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from isotone.elementary import Floats, Reals
 from isotone.frozen.network import FrozenNetwork
+from isotone.typing import Floats, Reals
 
 Kind = Literal["two classes", "classes", "values"]
 

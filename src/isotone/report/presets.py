@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from isotone.elementary import Floats
 from isotone.frozen.network import FrozenNetwork
 from isotone.report.outcomes import Outcomes
 from isotone.report.sample import Sample
+from isotone.typing import Floats
 
 _MAX_CLASSES = 8
 _SEED = 0

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from isotone.elementary import Floats
 from isotone.frozen.network import FrozenNetwork
 from isotone.report.curves import Binned, calibration, histogram, ranking
 from isotone.report.outcomes import Outcomes
 from isotone.report.sample import Column, Sample
 from isotone.trigger.efficiency import quantile_edges
+from isotone.typing import Floats
 
 N_BINS = 10
 _MAX_TRUE_CLASSES = 6  # more of them are not told apart in a histogram

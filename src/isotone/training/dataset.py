@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.elementary import Reals
+from isotone.typing import Reals
 
 Labels = Literal["binary", "classes"]
 

@@ -22,12 +22,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone import _engine, limits
 from isotone.checks import check_count
-from isotone.elementary import Floats, Reals
 from isotone.training.dataset import Dataset, Labels, check_features, check_order, check_weight
+from isotone.typing import Chain, Floats, Precision, Reals
 
-Chain = Literal["one", "inf"]
 FusedLoss = Literal["cross-entropy", "mse", "l1", "hinge", "quantile"]
-Precision = Literal["float32", "float64"]
 
 _SCALAR_LOSSES = ("hinge",)
 _LABEL_LOSSES = ("cross-entropy", "hinge")

@@ -27,9 +27,10 @@ from isotone.losses import (
 from isotone.nn.group_sort import group_sort
 from isotone.nn.layers import BoundedLayer, GroupSort, LipschitzLinear
 from isotone.nn.network import LipschitzNetwork
-from isotone.training.fused import FusedLoss, FusedTrainer, Precision
+from isotone.training.fused import FusedLoss, FusedTrainer
 from isotone.training.recipe import Recipe, Tensors
 from isotone.training.rows import Rows, order_of_rows
+from isotone.typing import Precision
 
 Backend = Literal["auto", "fused", "torch"]
 Orders = Literal["shared", "own", "bootstrap"]

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
-from isotone.frozen.network import Metric
 from isotone.losses import Loss, check_targets
 from isotone.nn.network import LipschitzNetwork
-
-Mask = NDArray[np.bool_]
+from isotone.typing import Bools, Metric
 
 _ROUNDING = 1.0 - 2.0**-20  # weights that are alike but for rounding are alike
 
@@ -114,7 +112,7 @@ def order_of_rows(n: int, seed: int, epoch: int) -> Tensor:
 
 def split(
     n_rows: int, fraction: float, *, groups: ArrayLike | None = None, seed: int = 0
-) -> tuple[Mask, Mask]:
+) -> tuple[Bools, Bools]:
     """Which rows to train on and which to validate on, as two boolean arrays.
 
     Rows of one group stay together; the validation part has about `fraction` of the groups.

@@ -22,13 +22,13 @@ from torch.nn.parallel import DistributedDataParallel
 
 from isotone.data.parquet import restore_categories
 from isotone.data.table import numbers
-from isotone.elementary import Floats
 from isotone.inputs.scaling import Scaling
 from isotone.losses import DynamicHinge, KantorovichRubinstein, Loss
 from isotone.nn.network import LipschitzNetwork
 from isotone.training.recipe import History, Recipe, fit
 from isotone.training.rows import Rows, order_of_rows
 from isotone.training.train import NetworkLearner, dtype_of, few_threads
+from isotone.typing import Floats
 
 
 @dataclass(frozen=True, eq=False)

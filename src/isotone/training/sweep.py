@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.parquet
 import torch
 
-from isotone.elementary import Floats
 from isotone.files import remove_leftovers, replacing
 from isotone.locks import making, sole_use
 from isotone.losses import check_targets, parse_loss
@@ -28,6 +27,7 @@ from isotone.nn.network import MonotonicNetwork
 from isotone.training.ensemble import Ensemble
 from isotone.training.recipe import Recipe
 from isotone.training.rows import Rows
+from isotone.typing import Floats
 from isotone.workers import Workers, run
 
 

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from isotone.losses import Loss, batch_mean, mean
 from isotone.nn.network import LipschitzNetwork, MonotonicNetwork
-from isotone.training.fused import Precision
 from isotone.training.learners import (
     Backend,
     FusedLearner,
@@ -29,6 +28,7 @@ from isotone.training.learners import (
 )
 from isotone.training.recipe import History, Recipe, Tensors, fit
 from isotone.training.rows import Rows, check_rows, order_of_rows
+from isotone.typing import Precision
 
 _WORTH_THREADS = 2**26  # multiplications in a batch
 

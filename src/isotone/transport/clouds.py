@@ -10,10 +10,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from isotone.elementary import Floats
 from isotone.inputs.scaling import Scaling, finite_table
+from isotone.typing import Bools, Floats
 
 _LARGEST = 1e100  # squares of coordinates must not overflow
 _SMALLEST = 1e-200
@@ -49,7 +49,7 @@ class Cloud:
     def __len__(self) -> int:
         return len(self.points)
 
-    def __getitem__(self, rows: NDArray[np.bool_]) -> Cloud:
+    def __getitem__(self, rows: Bools) -> Cloud:
         return Cloud(self.points[rows], self.weights[rows])
 
     @property

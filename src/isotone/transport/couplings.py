@@ -15,17 +15,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import coo_array
 from scipy.spatial.distance import cdist
 
-from isotone.elementary import Floats
-from isotone.frozen.network import Metric
 from isotone.rounding import add, gamma, multiply, root, total
 from isotone.transport.clouds import Cloud
-
-Indices = NDArray[np.intp]
+from isotone.typing import Floats, Indices, Metric
 
 BLOCK = 1000  # pairs matched anew at a time, where all masses are alike
 WEIGHTED_BLOCK = 40  # entries, where they are not

@@ -20,13 +20,13 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from isotone.elementary import Floats
 from isotone.inputs.scaling import Scaling
 from isotone.losses import KantorovichRubinstein
 from isotone.nn.network import LipschitzNetwork, MetricOrder
 from isotone.training.learners import StackLearner
 from isotone.training.recipe import Recipe, Tensors
 from isotone.transport.clouds import FARTHEST, Cloud
+from isotone.typing import Floats
 
 WIDTHS = (64, 64)
 GROUP_SIZE = 16

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from isotone.certificate import bounds
-from isotone.elementary import Floats
 from isotone.frozen.network import FrozenNetwork
 from isotone.rounding import add, multiply, root, subtract_down
 from isotone.transport.clouds import Cloud
+from isotone.typing import Floats
 
 _ROWS = 65536
 

@@ -19,13 +19,13 @@ from rich.progress import track
 from torch import Tensor
 
 from isotone.checks import check_count
-from isotone.elementary import Floats
 from isotone.inputs.scaling import Scaling
 from isotone.nn.network import MetricOrder
 from isotone.transport.clouds import Cloud, check_names, check_pair, common_scaling
 from isotone.transport.critics import Critics, cosine, draws, seed_of
 from isotone.transport.polish import Polish
 from isotone.transport.shapes import Outlines
+from isotone.typing import Floats
 
 Function = Callable[[Tensor], tuple[Tensor, Tensor]]
 

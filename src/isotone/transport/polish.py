@@ -19,11 +19,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from isotone.elementary import Floats
-from isotone.frozen.network import Metric
 from isotone.transport.clouds import Cloud
 from isotone.transport.critics import cosine
 from isotone.transport.potentials import Program, couple
+from isotone.typing import Floats, Metric
 
 Function = Callable[[Tensor], tuple[Tensor, Tensor]]
 Batches = Iterator[tuple[Tensor, Tensor]]

@@ -21,17 +21,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array
 from scipy.spatial.distance import cdist
 
-from isotone.elementary import Floats
-from isotone.frozen.network import Metric
 from isotone.rounding import add, gamma, subtract_down
 from isotone.transport.clouds import Cloud
 from isotone.transport.couplings import NAMES, Plan, lengths, quantile_plan
 from isotone.transport.duality import DualValue
+from isotone.typing import Floats, Integers, Metric
 
 PAIRS = 2**22  # pairs of points up to which clouds are small
 _AT_ONCE = 2**18  # pairs whose distances are held at a time
@@ -39,8 +37,6 @@ _NEAREST = 8  # pairs that every point brings into the program
 _ROUNDS = 20
 _CLOSE = 1e-4  # of the distance; between the cost of the plan and what is proved
 _NEAR = 1e-3  # the same, where only the plan is asked for
-
-Pairs = NDArray[np.int64]  # numbers i m + j
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +84,7 @@ class Potentials:
         least: Floats = np.nextafter(np.concatenate(parts), -np.inf)
         return least
 
-    def tight(self) -> Pairs:
+    def tight(self) -> Integers:
         """For every point of P and of Q, the pairs that the constraints leave least room."""
         m, found = len(self.Q), []
         for rows, length in _blocks(self.P, self.Q, self.metric):
@@ -149,7 +145,7 @@ def _ascend(potentials: Potentials, g: Floats) -> Potentials:
 
 
 def program(
-    p: Floats, q: Floats, pairs: Pairs, length: Floats, scale: float, *, presolve: bool = True
+    p: Floats, q: Floats, pairs: Integers, length: Floats, scale: float, *, presolve: bool = True
 ) -> Program | None:
     r"""Transport of shares p (n,) to q (m,) on pairs only, each of a length; None if it fails.
 
@@ -212,7 +208,7 @@ def _transform(length: Floats, f: Floats) -> tuple[Floats, Floats]:
     return (length + g).min(axis=1), g
 
 
-def _roomless(room: Floats) -> Pairs:
+def _roomless(room: Floats) -> Integers:
     """The pairs of least room in every row and in every column."""
     n, m = room.shape
     rows = np.arange(n)[:, None] * m + _least(room)
@@ -220,7 +216,7 @@ def _roomless(room: Floats) -> Pairs:
     return np.concatenate([rows.ravel(), columns.ravel()])
 
 
-def _blocks(left: Cloud, right: Cloud, metric: Metric) -> Iterator[tuple[Pairs, Floats]]:
+def _blocks(left: Cloud, right: Cloud, metric: Metric) -> Iterator[tuple[Integers, Floats]]:
     """Rows of one cloud, and lower bounds of their distances to all points of the other."""
     n, step = len(left), max(1, _AT_ONCE // len(right))
     factor = 1.0 - 8.0 * gamma(left.n_features + 8, 2.0**-53)
@@ -230,7 +226,7 @@ def _blocks(left: Cloud, right: Cloud, metric: Metric) -> Iterator[tuple[Pairs, 
         yield rows, length * factor - 2.0**-500
 
 
-def _least(table: Floats) -> Pairs:
+def _least(table: Floats) -> Integers:
     """Columns of the few smallest numbers of every row."""
     k = min(_NEAREST, table.shape[1])
     return np.argpartition(table, k - 1, axis=1)[:, :k]

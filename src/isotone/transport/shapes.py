@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from isotone.elementary import Floats
 from isotone.transport.clouds import Cloud
+from isotone.typing import Floats
 
 N_STRETCHES = 12
 _GRID = 8  # points of the background along each axis

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from isotone.data.table import decoded, floats, numbers, open_table
-from isotone.elementary import Floats
-from isotone.frozen.encoding import Encoding, is_blank, labels, numbers_with_gaps
+from isotone.data.table import open_table
 from isotone.frozen.network import FrozenNetwork
+from isotone.inputs.cells import decoded, finite_or_blank, floats, is_blank, labels
 from isotone.trigger.working_point import best_scores
+from isotone.typing import Bools, Floats, Indices, Integers
 
 _NONE = "(none)"  # the label of a gap
 #: the smallest whole numbers that have no other of their own above them
@@ -39,8 +39,8 @@ class Candidates:
     """
 
     score: Floats
-    is_signal: NDArray[np.bool_]
-    event: NDArray[np.int64]
+    is_signal: Bools
+    event: Integers
     labels: Mapping[str, NDArray[Any]]
     values: Mapping[str, Floats]
 
@@ -78,7 +78,7 @@ class Candidates:
         rows = Candidates(self.score, self.is_signal, self.event, labels, values)[first]
         return replace(rows, score=score)
 
-    def _check_same(self, first: NDArray[np.intp], columns: Mapping[str, NDArray[Any]]) -> None:
+    def _check_same(self, first: Indices, columns: Mapping[str, NDArray[Any]]) -> None:
         index = np.searchsorted(self.event[first], self.event)
         for name, column in columns.items():
             other = column[first][index]
@@ -136,20 +136,16 @@ def _read(
     keep_values: Sequence[str],
 ) -> list[Any]:
     """Scores, labels and kept columns of a table, piece by piece."""
-    encoding, texts = Encoding.of(frozen), [*event, *keep_labels]
-    columns = dict.fromkeys([*encoding.columns, target, *texts, *keep_values])
+    texts = [*event, *keep_labels]
+    columns = dict.fromkeys([*frozen.inputs.names, target, *texts, *keep_values])
     parts, n_rows = [], 0
     for batch in open_table(path).batches(list(columns)):
-        score = frozen.score(
-            numbers(batch, encoding.columns, n_rows)
-            if encoding.is_plain
-            else encoding.encode(batch, n_rows)
-        )
+        score = frozen.score_features(frozen.inputs.encode(batch, n_rows))
         is_signal = _is_signal(batch, target, n_rows)
         for name in event:
             _check_event(batch.column(name), name, n_rows)
         strings = {name: _texts(batch.column(name)) for name in texts}
-        values = [numbers_with_gaps(batch.column(name), name, n_rows) for name in keep_values]
+        values = [finite_or_blank(batch.column(name), name, n_rows) for name in keep_values]
         parts.append((score, is_signal, strings, values))
         n_rows += batch.num_rows
     if n_rows == 0:
@@ -204,7 +200,7 @@ def _together(
     )
 
 
-def _codes(column: list[pa.Array]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def _codes(column: list[pa.Array]) -> tuple[Integers, NDArray[Any]]:
     """Texts as numbers, and the texts that the numbers stand for."""
     filled = pc.fill_null(pa.chunked_array(column), _NONE)
     encoded = filled.combine_chunks().dictionary_encode()
@@ -212,7 +208,7 @@ def _codes(column: list[pa.Array]) -> tuple[NDArray[np.int64], NDArray[Any]]:
     return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), found
 
 
-def _is_signal(batch: pa.RecordBatch, target: str, first_row: int) -> NDArray[np.bool_]:
+def _is_signal(batch: pa.RecordBatch, target: str, first_row: int) -> Bools:
     words = labels(batch.column(target))
     if pc.all(pc.is_in(pc.utf8_lower(words), value_set=pa.array(["true", "false"]))).as_py():
         return np.asarray(pc.equal(pc.utf8_lower(words), "true"))

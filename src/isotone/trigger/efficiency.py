@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.elementary import Floats
-
-Bools = NDArray[np.bool_]
-Counts = NDArray[np.int64]
+from isotone.typing import Bools, Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +24,8 @@ class Efficiency:
     """
 
     at: NDArray[Any]
-    n: Counts
-    n_passed: Counts
+    n: Integers
+    n_passed: Integers
 
     @property
     def value(self) -> Floats:

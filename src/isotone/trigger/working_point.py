@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.elementary import Floats
+from isotone.typing import Bools, Floats, Indices
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def choose(
     return WorkingPoint(threshold, exposure.rate(n_passed), error, n_passed)
 
 
-def best_scores(scores: Floats, event: NDArray[Any]) -> tuple[Floats, NDArray[np.intp]]:
+def best_scores(scores: Floats, event: NDArray[Any]) -> tuple[Floats, Indices]:
     """The largest score of every event, and the first row of each.
 
     Parameters
@@ -159,7 +159,7 @@ def _check(best: Floats, exposure: Exposure) -> None:
         )
 
 
-def _per_block(passed: NDArray[np.bool_], block: NDArray[Any] | None) -> Floats:
+def _per_block(passed: Bools, block: NDArray[Any] | None) -> Floats:
     if block is None:
         return passed.astype(float)
     return np.bincount(np.unique(block, return_inverse=True)[1], passed).astype(float)
