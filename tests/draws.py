@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from isotone import FrozenNetwork, Scaling
-from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Members, Pointwise, Sort, Step
 from isotone.typing import Floats
 
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.1, 1e-310, 5e-324, 1e308, -1e308, 1024.0, 1e-20, 2.0**-21, 3e8]
@@ -15,8 +15,9 @@ EDGES = [0.0, -0.0, 1.0, -1.0, 0.1, 1e-310, 5e-324, 1e308, -1e308, 1024.0, 1e-20
 
 def draw_steps(rng: np.random.Generator, n_in: int, deep: int = 2) -> tuple[list[Step], int]:
     steps: list[Step] = []
+    kinds = ["dense", "sort", "pointwise", "blend", "members"]
     for _ in range(rng.integers(1, 6)):
-        kind = rng.choice(["dense", "sort", "pointwise", "blend"], p=[0.4, 0.3, 0.15, 0.15])
+        kind = rng.choice(kinds, p=[0.4, 0.25, 0.15, 0.1, 0.1])
         if kind == "dense":
             n_out = int(rng.integers(1, 45))
             weight = rng.normal(size=(n_out, n_in)) * 10.0 ** rng.uniform(-2, 1)
@@ -28,12 +29,22 @@ def draw_steps(rng: np.random.Generator, n_in: int, deep: int = 2) -> tuple[list
         elif kind == "pointwise":
             name = str(rng.choice(sorted(ACTIVATIONS)))
             steps.append(Pointwise(name, 0.25 if name == "leaky_relu" else 0.0))
+        elif deep and kind == "blend":
+            steps.append(Blend(0.5, 0.25, draw_branch(rng, n_in, n_in, deep)))
         elif deep:
-            inner, n_out = draw_steps(rng, n_in, deep - 1)
-            if n_out != n_in:
-                inner.append(Dense(rng.normal(size=(n_in, n_out)), rng.normal(size=n_in)))
-            steps.append(Blend(0.5, 0.25, tuple(inner)))
+            n_out, n_members = (int(n) for n in rng.integers(1, (12, 5)))
+            members = tuple(draw_branch(rng, n_in, n_out, deep) for _ in range(n_members))
+            weights = rng.normal(size=n_members).astype("f4").astype("f8").tolist()
+            steps.append(Members(tuple(weights), members))
+            n_in = n_out
     return steps or [Sort(1)], n_in
+
+
+def draw_branch(rng: np.random.Generator, n_in: int, n_out: int, deep: int) -> tuple[Step, ...]:
+    inner, n = draw_steps(rng, n_in, deep - 1)
+    if n != n_out:
+        inner.append(Dense(rng.normal(size=(n_out, n)), rng.normal(size=n_out)))
+    return tuple(inner)
 
 
 def draw_frozen(seed: int, precision: Any = "float64") -> FrozenNetwork:
@@ -64,6 +75,8 @@ def single(step: Step) -> Step:
             return Dense(weight.astype("f4"), bias.astype("f4"))
         case Blend(keep, add, steps):
             return Blend(keep, add, tuple(single(inner) for inner in steps))
+        case Members(weights, members):
+            return Members(weights, tuple(tuple(single(inner) for inner in m) for m in members))
     return step
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from isotone import FrozenNetwork, LipschitzNetwork, Log, MonotonicNetwork, Scaling, freeze
-from isotone.frozen.steps import Blend, Dense, Pointwise, Sort
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort
 
 GROUP_SIZES = (None, 1, 2, 3, 4, 5, 8, 16)
 
@@ -116,8 +116,16 @@ def every_step(
         weight = rng.normal(size=(n_out, n_in)) / n_in
         return Dense(weight.astype(dtype), rng.normal(size=n_out).astype(dtype))
 
-    branch = (dense(8, 8), Pointwise(activation, 0.25), Sort(8))
-    steps = (dense(8, 3), Sort(2), Blend(0.5, 0.25, branch), Sort(4), dense(n_outputs, 8))
+    third = float(np.dtype(dtype).type(1.0 / 3.0))
+    inner = Members((0.75, third), ((dense(8, 8), Sort(8)), (Sort(4),)))
+    branch = (dense(8, 8), Pointwise(activation, 0.25), inner, Sort(8))
+    before = (dense(8, 3), Sort(2), Blend(0.5, 0.25, branch), Sort(4))
+    members = (
+        (dense(n_outputs, 8),),
+        (Sort(8), dense(5, 8), Pointwise(activation, 0.25), dense(n_outputs, 5)),
+        (Blend(0.5, -0.5, (Sort(2), dense(8, 8))), dense(n_outputs, 8)),
+    )
+    steps = (*before, Members((third, -0.25, 0.5), members))
     X = rng.exponential(size=(50, 3)) * [1.0, 100.0, 1e-3]
     return FrozenNetwork(
         features=("pt", "chi2", "a b"),

@@ -127,28 +127,69 @@ public:
     void add_save() {
         Step<T> step = {};
         step.kind = Kind::save;
-        if (saved_.size() == max_depth)
-            fail("blends are nested more than " + std::to_string(max_depth) + " deep.");
+        enter({false, units_, 0}, "blends");
         add(step, units_);
-        saved_.push_back(units_);
-        model_.depth = std::max(model_.depth, static_cast<int>(saved_.size()));
     }
 
     void add_merge(double keep, double add_factor) {
-        if (saved_.empty() || saved_.back() != units_)
+        if (open_.empty() || open_.back().has_members || open_.back().n_kept != units_)
             fail("`merge` needs a `save` before it, of as many units.");
         Step<T> step = {};
         step.kind = Kind::merge;
         step.keep = static_cast<T>(keep);
         step.add = static_cast<T>(add_factor);
         add(step, units_);
-        saved_.pop_back();
+        leave();
     }
 
+    // Keeps the units for members, which start from them.
+    void add_fork() {
+        Step<T> step = {};
+        step.kind = Kind::fork;
+        enter({true, units_, 0}, "members");
+        add(step, units_);
+    }
+
+    // The end of a member, of the last one if `last`.
+    void add_part(double weight, bool last) {
+        if (open_.empty() || !open_.back().has_members ||
+            (open_.back().n_sum != 0 && open_.back().n_sum != units_))
+            fail("`part` needs a `fork` before it, and members of as many outputs.");
+        Open& open = open_.back();
+        Step<T> step = {};
+        step.kind = last ? Kind::join : Kind::part;
+        step.keep = static_cast<T>(open.n_sum != 0);
+        step.add = static_cast<T>(weight);
+        open.n_sum = units_;
+        add(step, last ? units_ : open.n_kept);
+        if (last) leave();
+    }
+
+    bool is_whole() const { return open_.empty() && units_ == model_.n_outputs; }
     const Model<T>& model() const { return model_; }
     int units() const { return units_; }
 
 private:
+    // A blend or members that have not ended.
+    struct Open {
+        bool has_members;
+        int n_kept, n_sum;  // units; of the sum 0 before the end of the first member
+        int n_buffers() const { return has_members ? 2 : 1; }
+    };
+
+    void enter(Open open, const std::string& what) {
+        if (open_.size() == max_depth)
+            fail(what + " are nested more than " + std::to_string(max_depth) + " deep.");
+        open_.push_back(open);
+        n_buffers_ += open.n_buffers();
+        model_.depth = std::max(model_.depth, n_buffers_);
+    }
+
+    void leave() {
+        n_buffers_ -= open_.back().n_buffers();
+        open_.pop_back();
+    }
+
     void add(Step<T> step, int n_out) {
         if (steps_.size() == max_steps)
             fail("a network has at most " + std::to_string(max_steps) + " steps.");
@@ -171,7 +212,8 @@ private:
     std::vector<Step<T>> steps_;
     Model<T> model_ = {};
     int units_ = 0;
-    std::vector<int> saved_;  // how many units, for every `save` without its `merge`
+    std::vector<Open> open_;
+    int n_buffers_ = 0;
 };
 
 Activation find_activation(const std::string& name) {
@@ -248,6 +290,14 @@ public:
         visit([&](auto& network) { network.add_merge(keep, add); });
     }
 
+    void fork() {
+        visit([](auto& network) { network.add_fork(); });
+    }
+
+    void part(double weight, bool last) {
+        visit([&](auto& network) { network.add_part(weight, last); });
+    }
+
     // `X` is a buffer (n, n_features), or a sequence with a buffer (n,) per feature. Returns the
     // number of events that are not finite, or -1 if `X` cannot be read.
     std::int64_t score(nb::handle X, nb::handle out, double fill) const {
@@ -286,7 +336,7 @@ private:
     std::int64_t score_with(const Numbered<T>& network, nb::handle X, nb::handle out,
                             double fill) const {
         const Model<T>& model = network.model();
-        if (network.units() != model.n_outputs) fail("the steps do not end in the outputs.");
+        if (!network.is_whole()) fail("the steps do not end in the outputs.");
         const std::optional<Batch> batch = read_batch(X, model.n_features);
         if (!batch) return -1;
         const Buffer target(out, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_C_CONTIGUOUS);
@@ -389,6 +439,8 @@ void bind_scorer(nb::module_& m) {
         .def("pointwise", &Program::pointwise, "name"_a, "slope"_a)
         .def("save", &Program::save)
         .def("merge", &Program::merge, "keep"_a, "add"_a)
+        .def("fork", &Program::fork)
+        .def("part", &Program::part, "weight"_a, "last"_a)
         .def("score", &Program::score, "X"_a, "out"_a, "fill"_a,
              "Write the scores of `X` to `out`; events with a NaN or infinity get `fill`. Returns "
              "how many those were, or -1 if `X` is not of float32 or float64 and of that shape.");

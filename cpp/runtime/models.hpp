@@ -9,7 +9,7 @@ namespace isotone {
 constexpr int max_group_size = 1024;
 constexpr int max_width = 65536;     // units of a step, features and outputs included
 constexpr int max_steps = 1024;      // as listed in a model
-constexpr int max_depth = 16;        // units saved at a time
+constexpr int max_depth = 16;        // blends and members inside one another
 constexpr int max_matrix = 1 << 24;  // weights of a step
 
 constexpr int max_unrolled_size = 32;
@@ -32,11 +32,15 @@ struct Feature {
     double offset, floor, center, factor;
 };
 
-enum class Kind : int { dense, sort, pointwise, save, merge };
+enum class Kind : int { dense, sort, pointwise, save, merge, fork, part, join };
 enum class Activation : int { relu, leaky_relu, abs, hardtanh, tanh, sigmoid, softplus };
 
 // dense: W h + b.  sort: groups in ascending order.  pointwise: an activation of every unit.
 // save: keep the units.  merge: keep * (the units saved last) + add * h.
+// fork, part, ..., part, join: the weighted sum of members that start from the same units. fork
+// keeps the units; part is the end of a member, sum = keep * sum + add * h, where keep is 0 or 1,
+// after which the units are those that were kept; join is the end of the last member, after which
+// they are the sum.
 template <class T>
 struct Step {
     Kind kind;
@@ -47,14 +51,14 @@ struct Step {
     SortingNetwork network;
     Activation activation;  // pointwise
     double slope;
-    T keep, add;  // merge
+    T keep, add;  // merge, part, join
 };
 
 template <class T>
 struct Model {
     int n_features, n_outputs, n_steps;
     int width;  // the most units of any step, inputs included
-    int depth;  // the most units saved at a time
+    int depth;  // the most buffers of saved units at a time: of a blend one, of members two
     const Feature* features;
     const Step<T>* steps;
     const T* residual;  // [n_features][n_outputs]

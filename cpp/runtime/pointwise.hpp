@@ -61,4 +61,13 @@ void merge(V keep, V add, const V* saved, V* h, int n) {
     for (int i = 0; i < n; ++i) h[i] = times(keep, saved[i]) + times(add, h[i]);
 }
 
+// out = add * h, or out = sum + add * h.
+template <class V>
+void add_part(bool first, V add, const V* h, const V* sum, V* out, int n) {
+    if (first)
+        for (int i = 0; i < n; ++i) out[i] = times(add, h[i]);
+    else
+        for (int i = 0; i < n; ++i) out[i] = sum[i] + times(add, h[i]);
+}
+
 }  // namespace isotone::ISOTONE_ISA

@@ -208,6 +208,18 @@ ISOTONE_BOTH void merge(T keep, T add_factor, const T* saved, T* h) {
     for (int i = 0; i < n; ++i) h[i] = add(multiply(keep, saved[i]), multiply(add_factor, h[i]));
 }
 
+template <int n, class T>
+ISOTONE_BOTH void first_part(T weight, const T* h, T* sum) {
+    ISOTONE_UNROLL(n)
+    for (int i = 0; i < n; ++i) sum[i] = multiply(weight, h[i]);
+}
+
+template <int n, class T>
+ISOTONE_BOTH void add_part(T weight, const T* h, T* sum) {
+    ISOTONE_UNROLL(n)
+    for (int i = 0; i < n; ++i) sum[i] = add(sum[i], multiply(weight, h[i]));
+}
+
 template <int n, class T, class Function>
 ISOTONE_BOTH void pointwise(Function function, double slope, T* h) {
     ISOTONE_UNROLL(n)

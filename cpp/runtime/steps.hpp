@@ -27,10 +27,46 @@ template <class Sizes, class T>
 constexpr bool fits(const Step<T>& step, int units, int width) {
     if (step.n_in != units || step.n_out < 1 || step.n_out > width) return false;
     if (step.kind == Kind::dense) return step.n_out <= max_matrix / units;
+    if (step.kind == Kind::part) return true;
     if (step.n_out != units) return false;
     if (step.kind != Kind::sort) return true;
     const int n = step.group_size;
     return 1 <= n && n <= max_group_size && units % n == 0 && can_sort<Sizes>(n, step.network);
+}
+
+// What is saved at some step: numbers of units, and of sums of members the negative number.
+struct Saved {
+    int units[2 * max_depth] = {}, depth = 0;
+    int most;
+
+    constexpr bool push(int n) {
+        if (depth == most) return false;
+        units[depth++] = n;
+        return true;
+    }
+    constexpr bool pop(int n) { return depth > 0 && units[--depth] == n; }
+};
+
+// Whether a sum of members of `units` each can be begun or continued.
+template <class T>
+constexpr bool continue_sum(const Step<T>& step, int units, Saved& saved) {
+    return (step.keep == T(0) || step.keep == T(1)) && saved.pop(step.keep == T(0) ? 0 : -units);
+}
+
+// Whether what `step` saves or takes back fits to what was saved before.
+template <class T>
+constexpr bool follows(const Step<T>& step, Saved& saved) {
+    const int units = step.n_in;
+    switch (step.kind) {
+        case Kind::save: return saved.push(units);
+        case Kind::merge: return saved.pop(units);
+        case Kind::fork: return saved.push(units) && saved.push(0);
+        case Kind::part:
+            return continue_sum(step, units, saved) && saved.pop(step.n_out) &&
+                   saved.push(step.n_out) && saved.push(-units);
+        case Kind::join: return continue_sum(step, units, saved) && saved.depth-- > 0;
+        default: return true;
+    }
 }
 
 // Whether a model is within the limits and its steps fit together, so that `score` stays within
@@ -38,20 +74,16 @@ constexpr bool fits(const Step<T>& step, int units, int width) {
 // once.
 template <class Sizes, class T>
 constexpr bool is_valid(const Model<T>& model) {
-    if (model.width < 1 || model.width > max_width || model.depth < 0 || model.depth > max_depth ||
-        model.n_steps < 0 || model.n_steps > max_steps || model.n_features < 1 ||
-        model.n_features > model.width || model.n_outputs < 1)
+    if (model.width < 1 || model.width > max_width || model.depth < 0 ||
+        model.depth > 2 * max_depth || model.n_steps < 0 || model.n_steps > max_steps ||
+        model.n_features < 1 || model.n_features > model.width || model.n_outputs < 1)
         return false;
-    int units = model.n_features, saved[max_depth] = {}, depth = 0;
+    int units = model.n_features;
+    Saved saved = {};
+    saved.most = model.depth;
     for (int i = 0; i < model.n_steps; ++i) {
         const Step<T>& step = model.steps[i];
-        if (!fits<Sizes>(step, units, model.width)) return false;
-        if (step.kind == Kind::save) {
-            if (depth == model.depth) return false;
-            saved[depth++] = units;
-        } else if (step.kind == Kind::merge) {
-            if (depth == 0 || saved[--depth] != units) return false;
-        }
+        if (!fits<Sizes>(step, units, model.width) || !follows(step, saved)) return false;
         units = step.n_out;
     }
     return units == model.n_outputs;
@@ -84,7 +116,22 @@ V* run_steps(const Model<Element<V>>& model, const V* u, V* h, int tile) {
             turn();
             continue;
         }
-        if (from == u) __builtin_memcpy(h, u, n * sizeof(V));  // u is kept for the residual
+        if (step->kind == Kind::fork) {
+            __builtin_memcpy(saved, from, n * sizeof(V));
+            from = saved;
+            saved += 2 * buffer;
+            continue;
+        }
+        if (step->kind == Kind::part || step->kind == Kind::join) {
+            const bool ends = step->kind == Kind::join;
+            V *kept = saved - 2 * buffer, *sum = saved - buffer;
+            add_part(step->keep == 0, broadcast<V>(step->add), from, sum, ends ? h : sum, n);
+            from = ends ? h : kept;
+            saved = ends ? kept : saved;
+            continue;
+        }
+        // what was kept, and u for the residual, stay as they are
+        if (from != h) __builtin_memcpy(h, from, n * sizeof(V));
         from = h;
         if (end - step > 2 && sort_dense_sort(Sizes(), step, h, spare, tile)) {
             turn();
@@ -106,10 +153,10 @@ V* run_steps(const Model<Element<V>>& model, const V* u, V* h, int tile) {
                 saved -= buffer;
                 merge(broadcast<V>(step->keep), broadcast<V>(step->add), saved, h, n);
                 break;
-            case Kind::dense: break;
+            default: break;
         }
     }
-    if (from == u) __builtin_memcpy(h, u, model.n_features * tile * sizeof(V));
+    if (from != h) __builtin_memcpy(h, from, model.n_outputs * tile * sizeof(V));
     return h;
 }
 

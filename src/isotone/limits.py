@@ -39,8 +39,14 @@ WIDTH = Limit(65536, "units are computed by one step", "use narrower layers")
 MATRIX = Limit(
     2**24, "weights are in one step", "use narrower layers, or smaller inputs of images"
 )
-STEPS = Limit(1024, "steps are in the network (a blend counts twice)", "use fewer layers")
-DEPTH = Limit(16, "blends are nested in each other", "put residual blocks one after the other")
+STEPS = Limit(
+    1024,
+    "steps are in the network (blends and members count as one more)",
+    "use fewer layers",
+)
+DEPTH = Limit(
+    16, "blends or members are nested in each other", "put residual blocks one after the other"
+)
 FEATURES = Limit(16384, "features are read", "leave some out")
 OUTPUTS = Limit(4096, "outputs are computed", "split them among several networks")
 SLOPES = Limit(2**19, "slopes, outputs times features, are certified", "use fewer of either")

@@ -11,7 +11,7 @@ import pytest
 
 from isotone import FrozenNetwork, Scaling
 from isotone.certificate import bounds
-from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Members, Pointwise, Sort, Step
 from isotone.typing import Floats
 from networks import by_hand
 
@@ -31,9 +31,8 @@ def network(steps: tuple[Step, ...], n: int, m: int, **options: Any) -> FrozenNe
 
 def exact_score(frozen: FrozenNetwork, u: Floats) -> list[Fraction]:
     """The real-number function at one point, in rationals."""
-    h = start = [Fraction(float(x)) for x in u]
-    for step in frozen.steps:
-        h = exact_step(step, h)
+    start = [Fraction(float(x)) for x in u]
+    h = exact_steps(frozen.steps, start)
     residual = frozen.residual.tolist()
     return [
         y + sum((Fraction(r) * x for r, x in zip(row, start, strict=True)), Fraction(0))
@@ -58,13 +57,24 @@ def exact_step(step: Step, h: list[Fraction]) -> list[Fraction]:
         case Pointwise("abs"):
             return [abs(x) for x in h]
         case Blend(keep, weight, steps):
-            branch = h
-            for inner in steps:
-                branch = exact_step(inner, branch)
+            branch = exact_steps(steps, h)
             return [
                 Fraction(keep) * x + Fraction(weight) * y for x, y in zip(h, branch, strict=True)
             ]
+        case Members(weights, members):
+            parts = [exact_steps(member, h) for member in members]
+            exact = [Fraction(weight) for weight in weights]
+            return [
+                sum((w * x for w, x in zip(exact, units, strict=True)), Fraction(0))
+                for units in zip(*parts, strict=True)
+            ]
     raise AssertionError(step)
+
+
+def exact_steps(steps: tuple[Step, ...], h: list[Fraction]) -> list[Fraction]:
+    for step in steps:
+        h = exact_step(step, h)
+    return h
 
 
 def chains(rng: np.random.Generator, dtype: str) -> list[tuple[Step, ...]]:
@@ -77,11 +87,17 @@ def chains(rng: np.random.Generator, dtype: str) -> list[tuple[Step, ...]]:
         (layer(6, 3), Sort(6), layer(6, 6), Sort(2), layer(2, 6)),
         (layer(6, 3), Pointwise("leaky_relu", 0.3), block, Pointwise("abs"), layer(2, 6)),
         (layer(6, 3), Pointwise("relu"), layer(2, 6), Sort(2)),
+        (Members((0.25, -0.75), ((layer(6, 3), Sort(6), layer(2, 6)), (layer(2, 3),))),),
+        (
+            Members((0.5, 0.375), ((layer(6, 3), Sort(2)), (layer(6, 3), block))),
+            Sort(3),
+            Members((0.125, 1.0), ((layer(2, 6), Sort(2)), (layer(4, 6), Sort(4), layer(2, 4)))),
+        ),
     ]
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("chain", range(4))
+@pytest.mark.parametrize("chain", range(6))
 def test_computed_score_errs_by_less_than_the_bound(chain: int, dtype: Any) -> None:
     rng = np.random.default_rng(chain)
     frozen = network(chains(rng, dtype)[chain], 3, 2, precision=dtype, grid=None, clip=16.0)
@@ -96,7 +112,7 @@ def test_computed_score_errs_by_less_than_the_bound(chain: int, dtype: Any) -> N
     assert np.all(error < 2000 * worst)  # rigorous, but not absurd
 
 
-@pytest.mark.parametrize("chain", range(4))
+@pytest.mark.parametrize("chain", range(6))
 def test_slopes_hold_against_sampled_ones_and_for_every_metric(chain: int) -> None:
     rng = np.random.default_rng(chain)
     steps = chains(rng, "float64")[chain]
@@ -143,12 +159,45 @@ def test_overflow_gives_an_infinite_error() -> None:
 def test_layer_bounds_are_named() -> None:
     names = [name for name, _, _ in bounds.layer_bounds(by_hand(0.5).steps)]
     assert names == ["dense 1→2", "sort in groups of 2", "dense 2→1"]
+    one = Dense(np.ones((1, 1)), np.zeros(1))
+    ((name, *bound),) = bounds.layer_bounds((Members((0.5, -0.25), ((one,), (one, one))),))
+    assert name == "sum of 2 members such as dense 1→1"
+    assert bound == pytest.approx([0.75, 0.75])
 
 
 def test_the_layer_bound_of_a_blend_is_that_of_its_matrix() -> None:
     mean = Dense(np.full((4, 4), 0.25), np.zeros(4))
     ((_, one, inf),) = bounds.layer_bounds((Blend(0.0, 1.0, (mean,)),))
     assert (one, inf) == pytest.approx((1.0, 1.0))
+
+
+@pytest.mark.parametrize("metric", ["1", "2", "inf"])
+def test_the_bound_of_a_mean_is_the_mean_of_the_bounds(metric: Any) -> None:
+    rng = np.random.default_rng(1)
+    members = chains(rng, "float64")[:3]
+    mean = (Members((0.5, 0.25, 0.25), tuple(members)),)
+    scale = np.array([1.0, 2.0, 0.5])
+    bound = bounds.constants(mean, scale, metric)
+    of_each = [bounds.constants(member, scale, metric) for member in members]
+    expected = np.average(of_each, axis=0, weights=mean[0].weights)
+    if metric == "1":  # the steepest feature of a mean is no steeper than each one's steepest
+        assert np.all(bound <= expected * (1 + 1e-15))
+        expected = np.average(
+            [bounds.slopes(member, 3) for member in members], axis=0, weights=mean[0].weights
+        )
+        bound = bounds.slopes(mean, 3)
+    assert bound == pytest.approx(expected, rel=1e-14)
+
+
+def test_outputs_of_members_differ_by_less_than_their_slopes() -> None:
+    rng = np.random.default_rng(2)
+    row, member = rng.normal(size=6), chains(rng, "float64")[1]
+    alike = (*member[:-1], Dense(np.array([row, row]), np.zeros(2)))
+    steps = (Members((0.5, 0.5), (alike, alike)),)
+    assert np.all(bounds.rival_slopes(steps, 3, 0) == 0)
+    ends_sorted = (Members((1.0,), ((*alike, Sort(2)),)),)
+    slopes = bounds.slopes(ends_sorted, 3)
+    assert bounds.rival_slopes(ends_sorted, 3, 0) == pytest.approx(slopes + slopes[0])
 
 
 def test_other_metrics_need_a_dense_first_step() -> None:

@@ -28,8 +28,10 @@ from isotone import (
     freeze,
     limits,
 )
+from isotone.certificate import bounds
 from isotone.freezing import freeze as freezing
 from isotone.freezing import margin
+from isotone.freezing.average import average
 from isotone.frozen.steps import Dense, Sort
 from networks import by_hand, draw_network, saturate, small
 
@@ -303,11 +305,35 @@ def test_an_average_is_one_certified_network(layers: list[int], group_size: int 
     assert np.all(np.abs(frozen.score(X).reshape(200, -1) - expected) <= lost)
 
 
+def test_the_average_is_the_mean_of_the_networks_to_within_e() -> None:
+    networks: list[LipschitzNetwork] = []
+    for seed, chain in enumerate(("one", "inf", "one")):
+        torch.manual_seed(seed)
+        width = 4 + 2 * seed
+        between = [nn.Tanh(), LipschitzLinear(width, width), GroupSort(group_size=2)][: 3 * seed]
+        layers = [LipschitzLinear(2, width), *between, nn.Tanh(), LipschitzLinear(width, 1)]
+        networks.append(LipschitzNetwork(layers, chain=chain))
+        saturate(networks[-1])
+    frozen = freeze(networks, grid=None)
+    each = [freeze(network, grid=None) for network in networks]
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    errors = [bounds.rounding_errors(model)[0] for model in (frozen, *each)]
+    mean = np.mean([model.score(X) for model in each], axis=0)
+    assert np.all(np.abs(frozen.score(X) - mean) <= errors[0] + np.mean(errors[1:]) + 1e-15)
+    slopes = [bounds.slopes(model.steps, 2) for model in each]
+    assert np.all(bounds.slopes(frozen.steps, 2) <= np.mean(slopes, axis=0) * (1 + 1e-15))
+
+
+def test_weights_of_members_add_up_to_at_most_one() -> None:
+    for n in range(1, 200):
+        weights = average([[Sort(1)]] * n).weights
+        assert 1 - 2.0**-52 * n <= sum(map(Fraction, weights)) <= 1
+
+
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        (LipschitzNetwork([2, 8, 1]), "must be alike"),
-        (LipschitzNetwork([2, 4, 4, 1]), "different depths"),
+        (LipschitzNetwork([2, 4, 2]), "must have the same features"),
         (LipschitzNetwork([3, 4, 1]), "must have the same features"),
         (MonotonicNetwork([2, 4, 1], monotonic_cst=[1, 0]), "must have the same features"),
     ],

@@ -16,6 +16,7 @@ import pytest
 
 from draws import draw_frozen, draw_rows, single
 from isotone import FrozenNetwork, Scaling
+from isotone._engine import Program
 from isotone.certificate.bounds import rounding_errors
 from isotone.frozen import reference
 from isotone.frozen.engine import Engine
@@ -283,3 +284,27 @@ def test_wrong_arguments_are_explained() -> None:
         frozen.score(pd.DataFrame({"x0": [0.0], "x1": [0.0]}))
     with pytest.raises(ValueError, match="column 'x1' holds the text 'a' in row 0"):
         frozen.score(pd.DataFrame({"x0": [0.0], "x1": ["a"], "x2": [0.0]}, dtype=object))
+
+
+def test_programs_refuse_what_does_not_fit() -> None:
+    numbers, one = np.array([[0.0, 1.0, 0.0, 1.0]]), np.ones((1, 1))
+
+    def program() -> Program:
+        return Program("float64", [False], numbers, one, 1.0, 0.0)
+
+    with pytest.raises(ValueError, match="`part` needs a `fork` before it"):
+        program().part(1.0, last=True)
+    blend = program()
+    blend.save()
+    with pytest.raises(ValueError, match="`part` needs a `fork` before it"):
+        blend.part(1.0, last=True)
+    members = program()
+    members.fork()
+    with pytest.raises(ValueError, match="`merge` needs a `save` before it"):
+        members.merge(0.5, 0.5)
+    members.part(1.0, last=False)
+    with pytest.raises(ValueError, match="the steps do not end in the outputs"):
+        members.score(one, np.empty(1), 0.0)
+    members.dense(np.ones((1, 2)), np.zeros(2))
+    with pytest.raises(ValueError, match="members of as many outputs"):
+        members.part(1.0, last=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ import pyarrow as pa
 import pytest
 import torch
 
+import isotone
 from isotone import FrozenNetwork, MonotonicNetwork, Scaling, freeze
-from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Pointwise, Sort
-from networks import by_hand, small
+from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Members, Pointwise, Sort
+from networks import by_hand, every_step, small
 
 
 def rows(n: int, n_features: int = 3, seed: int = 0) -> Any:
@@ -148,6 +150,16 @@ def test_every_activation_has_a_torch_counterpart() -> None:
         (lambda: Pointwise("gelu"), "'gelu' is unknown"),
         (lambda: Pointwise("leaky_relu", np.inf), "must be finite"),
         (lambda: Blend(np.nan, 0.5, ()), "finite numbers"),
+        (lambda: Members((1.0,), ()), "members need a weight and at least one step each"),
+        (lambda: Members((0.5, 0.5), ((Sort(1),), ())), r"members of \[1, 0\] steps"),
+        (lambda: Members((0.5,), ((Sort(1),), (Sort(1),))), "got 1 weights"),
+        (lambda: Members((np.inf,), ((Sort(1),),)), "weights of members must be finite"),
+        (
+            lambda: Members((1.0, 1.0), ((Sort(1),), (Dense(np.ones((2, 1)), np.ones(2)),))).width(
+                1
+            ),
+            r"members need as many outputs as each other; got \[1, 2\]",
+        ),
         (lambda: Blend(0.1, 0.5, ()), "float32 numbers"),
         (
             lambda: Blend(0.5, 0.5, (Dense(np.ones((2, 3)), np.ones(2)),)).width(3),
@@ -181,3 +193,28 @@ def test_lengths_must_agree() -> None:
 
 def test_repr_names_the_shape() -> None:
     assert repr(small()).startswith("<FrozenNetwork 3-8-8-1 float64 ")
+
+
+def test_members_take_the_precision_of_the_network() -> None:
+    step = Dense(np.ones((1, 1), "f4"), np.zeros(1, "f4"))
+    frozen = by_hand(0.5, precision="float64")
+    with pytest.raises(ValueError, match="`weights` holds numbers that float32 cannot hold"):
+        replace(frozen, steps=(Members((1.0 / 3.0,), ((step,),)),), precision="float32")
+
+
+def test_a_shape_names_members_once_for_each_kind() -> None:
+    one, two = (Dense(np.ones((n, 1)), np.zeros(n)) for n in (1, 2))
+    narrow, wide = (one, Sort(1), one), (two, Sort(2), Dense(np.ones((1, 2)), np.zeros(1)))
+    frozen = by_hand(0.5)
+    assert frozen.shape == "1-2-1"
+    assert replace(frozen, steps=(Members((0.5,) * 3, (narrow, wide, narrow)),)).shape == (
+        "1-(2 × 1-1 + 1 × 2-1)"
+    )
+
+
+def test_members_survive_the_model_file(tmp_path: Path) -> None:
+    frozen = every_step(2)
+    frozen.save(tmp_path / "m.isotone")
+    X = rows(50)
+    assert isotone.load(tmp_path / "m.isotone").fingerprint == frozen.fingerprint
+    assert np.array_equal(isotone.load(tmp_path / "m.isotone").score(X), frozen.score(X))

@@ -8,18 +8,30 @@ neither, and a dense step with matrix W obeys
     inf' ≤ min(inf · max row sum, one · max entry)
 
 so that the 1-norm chain of the paper, Eq. 6, and the ∞ chain are both contained, whichever the
-network was trained with, and the better one counts. All arithmetic is rounded upward.
+network was trained with, and the better one counts. A sum of members changes by at most the sum of
+their changes, each times its weight: the bound of a mean is the mean of the bounds. All arithmetic
+is rounded upward.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Pointwise, Sort, Step, width_after
+from isotone.frozen.steps import (
+    ACTIVATIONS,
+    Blend,
+    Dense,
+    Members,
+    Pointwise,
+    Sort,
+    Step,
+    width_after,
+)
 from isotone.rounding import MatrixNorms, add, divide, gamma, multiply, root, total, totals
 from isotone.typing import Floats, Metric
 
@@ -49,7 +61,7 @@ class Numbers:
 
 def slopes(steps: tuple[Step, ...], n_features: int) -> Floats:
     r"""Bounds of the slope :math:`|\partial g_j / \partial x_i|`, (n_outputs, n_features)."""
-    return _leave(steps, _single_features(steps, n_features), width_after(steps, n_features))
+    return _outputs(steps, _Single(n_features), n_features)
 
 
 def rival_slopes(steps: tuple[Step, ...], n_features: int, k: int) -> Floats:
@@ -58,16 +70,27 @@ def rival_slopes(steps: tuple[Step, ...], n_features: int, k: int) -> Floats:
     Outputs that read the same units differ less than the sum of their slopes.
     """
     each = slopes(steps, n_features)
-    apart, last = add(each[k], each), steps[-1]
-    if not isinstance(last, Dense):
+    apart, differences = add(each[k], each), _differences(steps, k)
+    if differences is None:
         return apart
+    return np.minimum(apart, slopes(differences, n_features))
+
+
+def _differences(steps: tuple[Step, ...], k: int) -> tuple[Step, ...] | None:
+    """Steps whose slopes bound those of g_k - g_l; None if the last step is not dense."""
+    last = steps[-1]
+    if isinstance(last, Members):
+        members = tuple(_differences(member, k) for member in last.members)
+        found = tuple(member for member in members if member is not None)
+        return (*steps[:-1], Members(last.weights, found)) if len(found) == len(members) else None
+    if not isinstance(last, Dense):
+        return None
     weight = last.weight.astype(np.float64)
     with np.errstate(over="ignore"):
         difference = add(np.abs(weight[k] - weight), np.abs(weight[k] - weight) * 2.0**-52)
     if not np.all(np.isfinite(difference)):
-        return apart
-    joint = slopes((*steps[:-1], Dense(difference, np.zeros(len(weight)))), n_features)
-    return np.minimum(apart, joint)
+        return None
+    return (*steps[:-1], Dense(difference, np.zeros(len(weight))))
 
 
 def constants(steps: tuple[Step, ...], lipschitz: Floats, metric: Metric) -> Floats:
@@ -79,17 +102,7 @@ def constants(steps: tuple[Step, ...], lipschitz: Floats, metric: Metric) -> Flo
     if metric == "1":
         largest: Floats = divide(slopes(steps, len(lipschitz)), lipschitz).max(axis=1)
         return largest
-    first = steps[0]
-    if not isinstance(first, Dense):
-        raise ValueError(
-            f"a certificate in the {metric}-metric needs a dense first step; got {first}"
-        )
-    unit = divide(np.abs(first.weight), lipschitz)
-    rows = root(totals(multiply(unit, unit))) if metric == "2" else totals(unit)
-    if len(steps) == 1:
-        return rows
-    start = Change(np.array([total(rows)]), np.array([rows.max()]))
-    return _leave(steps, start, width_after(steps, len(lipschitz)))[:, 0]
+    return _outputs(steps, _Ball(lipschitz, metric), len(lipschitz))[:, 0]
 
 
 def rounding_errors(frozen: FrozenNetwork) -> Floats:
@@ -109,9 +122,7 @@ def _rounding_errors(frozen: FrozenNetwork) -> Floats:
     reach = np.array(frozen.clip)
     zero = np.zeros(())
     numbers = Numbers(Change(multiply(n, reach), reach), Change(zero, zero), n)
-    g_size, g_error = reach, zero
-    for step in frozen.steps:
-        g_size, g_error, numbers = _compute(step, numbers, frozen.precision)
+    g_size, g_error, _ = _compute_all(frozen.steps, numbers, frozen.precision)
     unit, tiny, _ = _ARITHMETIC[frozen.precision]
     size = add(g_size, multiply(totals(np.abs(frozen.residual)), reach))
     error = add(add(multiply(gamma(n + 1, unit), size), (n + 1) * tiny), g_error)
@@ -148,26 +159,102 @@ def _name(step: Step) -> str:
             return name
         case Blend(steps=steps):
             return f"blend with {' · '.join(_name(inner) for inner in steps)}"
+        case Members(members=members):
+            chain = " · ".join(_name(inner) for inner in members[0])
+            return f"sum of {len(members)} members such as {chain}"
 
 
-def _single_features(steps: tuple[Step, ...], n_features: int) -> Change:
-    """The change of the units after the first step when one feature at a time moves by one."""
-    if isinstance(steps[0], Dense):
-        return Change(steps[0].norms.column_sum, steps[0].norms.column_max)
-    return _grow(steps[0], Change(np.ones(n_features), np.ones(n_features)))
+@dataclass(frozen=True, eq=False)
+class _Single:
+    """One feature at a time moves by one."""
+
+    n_features: int
+
+    def through(self, step: Step) -> Change:
+        """The change of the units after the first step."""
+        if isinstance(step, Dense):
+            return Change(step.norms.column_sum, step.norms.column_max)
+        ones = np.ones(self.n_features)
+        return _grow(step, Change(ones, ones))
+
+    def rows(self, step: Dense) -> Floats:
+        """The same for every single unit."""
+        return np.abs(step.weight.astype(np.float64))
 
 
-def _leave(steps: tuple[Step, ...], change: Change, n_outputs: int) -> Floats:
-    """Follow changes from the second step to the outputs: (n_outputs, n_changes)."""
-    first, last = steps[0], steps[-1]
-    if len(steps) == 1 and isinstance(first, Dense):
-        return np.abs(first.weight.astype(np.float64))
-    for step in steps[1:-1]:
-        change = _grow(step, change)
-    if len(steps) > 1 and isinstance(last, Dense):
+@dataclass(frozen=True, eq=False)
+class _Ball:
+    """All features move together, by one as the metric measures it."""
+
+    lipschitz: Floats
+    metric: Metric
+
+    def through(self, step: Step) -> Change:
+        if not isinstance(step, Dense):
+            raise ValueError(
+                f"a certificate in the {self.metric}-metric needs a dense first step; got {step}"
+            )
+        rows = self.rows(step)[:, 0]
+        return Change(np.array([total(rows)]), np.array([rows.max()]))
+
+    def rows(self, step: Dense) -> Floats:
+        unit = divide(np.abs(step.weight), self.lipschitz)
+        found = root(totals(multiply(unit, unit))) if self.metric == "2" else totals(unit)
+        return found[:, None]
+
+
+_Moves = _Single | _Ball
+
+
+def _enter(steps: tuple[Step, ...], moves: _Moves) -> Change:
+    """The change after `steps` when the features make their moves."""
+    first = steps[0]
+    if isinstance(first, Members):
+        parts = [_enter(member, moves) for member in first.members]
+        return _follow(steps[1:], _weigh(first.weights, parts))
+    return _follow(steps[1:], moves.through(first))
+
+
+def _outputs(steps: tuple[Step, ...], moves: _Moves, n_in: int) -> Floats:
+    """The change of every output: (n_outputs, n_moves)."""
+    first = steps[0]
+    if len(steps) > 1:
+        return _leave(steps[1:], _enter(steps[:1], moves), first.width(n_in))
+    if isinstance(first, Members):
+        return _weigh_rows(first, [_outputs(member, moves, n_in) for member in first.members])
+    if isinstance(first, Dense):
+        return moves.rows(first)
+    return _tile(moves.through(first), first.width(n_in))
+
+
+def _leave(steps: tuple[Step, ...], change: Change, n_in: int) -> Floats:
+    """The change of every output of `steps`, given the change before them."""
+    change, last = _follow(steps[:-1], change), steps[-1]
+    n_in = width_after(steps[:-1], n_in)
+    if isinstance(last, Members):
+        return _weigh_rows(last, [_leave(member, change, n_in) for member in last.members])
+    if isinstance(last, Dense):
         return _rows(last.norms, change)
-    change = _grow(last, change) if len(steps) > 1 else change
+    return _tile(_grow(last, change), last.width(n_in))
+
+
+def _tile(change: Change, n_outputs: int) -> Floats:
     return np.tile(np.minimum(change.one, change.inf), (n_outputs, 1))
+
+
+def _follow(steps: tuple[Step, ...], change: Change) -> Change:
+    for step in steps:
+        change = _grow(step, change)
+    return change
+
+
+def _weigh(weights: tuple[float, ...], parts: list[Change]) -> Change:
+    """The change of a weighted sum."""
+    return reduce(_sum, (_scale(p, abs(w)) for w, p in zip(weights, parts, strict=True)))
+
+
+def _weigh_rows(step: Members, parts: list[Floats]) -> Floats:
+    return reduce(add, (multiply(abs(w), p) for w, p in zip(step.weights, parts, strict=True)))
 
 
 def _rows(norms: MatrixNorms, change: Change) -> Floats:
@@ -191,10 +278,10 @@ def _grow(step: Step, change: Change) -> Change:
         case Pointwise():
             return _scale(change, step.constant)
         case Blend(keep, weight, steps):
-            branch = change
-            for inner in steps:
-                branch = _grow(inner, branch)
+            branch = _follow(steps, change)
             return _sum(_scale(change, abs(keep)), _scale(branch, abs(weight)))
+        case Members(weights, members):
+            return _weigh(weights, [_follow(member, change) for member in members])
 
 
 def _scale(change: Change, factor: float) -> Change:
@@ -203,6 +290,15 @@ def _scale(change: Change, factor: float) -> Change:
 
 def _sum(a: Change, b: Change) -> Change:
     return Change(add(a.one, b.one), add(a.inf, b.inf))
+
+
+def _compute_all(
+    steps: tuple[Step, ...], before: Numbers, precision: str
+) -> tuple[Floats, Floats, Numbers]:
+    size, error, after = before.size.inf, before.error.inf, before
+    for step in steps:
+        size, error, after = _compute(step, after, precision)
+    return size, error, after
 
 
 def _compute(step: Step, before: Numbers, precision: str) -> tuple[Floats, Floats, Numbers]:
@@ -216,6 +312,8 @@ def _compute(step: Step, before: Numbers, precision: str) -> tuple[Floats, Float
             after = _compute_pointwise(step, before, precision)
         case Blend():
             after = _compute_blend(step, before, precision)
+        case Members():
+            return _compute_members(step, before, precision)
     _refuse_overflow(after.size.inf, precision)
     return after.size.inf, after.error.inf, after
 
@@ -253,14 +351,32 @@ def _compute_pointwise(step: Pointwise, before: Numbers, precision: str) -> Numb
 
 def _compute_blend(step: Blend, before: Numbers, precision: str) -> Numbers:
     unit, tiny, _ = _ARITHMETIC[precision]
-    branch = before
-    for inner in step.steps:
-        branch = _compute(inner, branch, precision)[2]
+    branch = _compute_all(step.steps, before, precision)[2]
     keep, weight = abs(step.keep), abs(step.add)
     size = _sum(_scale(before.size, keep), _scale(branch.size, weight))
     rounding = _sum(_scale(size, gamma(2, unit)), _each(3 * tiny, before.width))
     error = _sum(_scale(before.error, keep), _scale(branch.error, weight))
     return Numbers(_sum(size, rounding), _sum(error, rounding), before.width)
+
+
+def _compute_members(
+    step: Members, before: Numbers, precision: str
+) -> tuple[Floats, Floats, Numbers]:
+    """A term is rounded as a product, then once in every sum that it enters: S times at most."""
+    unit, tiny, _ = _ARITHMETIC[precision]
+    n = len(step.members)
+    g, underflow = gamma(n + 1, unit), (n + 1) * tiny
+    parts = [_compute_all(member, before, precision) for member in step.members]
+    width = parts[0][2].width
+    exact = _weigh_rows(step, [size for size, _, _ in parts])
+    fresh = add(multiply(g, exact), underflow)
+    size = add(exact, fresh)
+    error = add(_weigh_rows(step, [error for _, error, _ in parts]), fresh)
+    together = _weigh(step.weights, [numbers.size for _, _, numbers in parts])
+    rounding = _sum(_scale(together, g), _each(underflow, width))
+    errors = _sum(_weigh(step.weights, [numbers.error for _, _, numbers in parts]), rounding)
+    _refuse_overflow(size, precision)
+    return size, error, Numbers(_sum(together, rounding), errors, width)
 
 
 def _each(value: float, width: int) -> Change:

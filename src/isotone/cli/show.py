@@ -34,7 +34,7 @@ def show(model: Annotated[Path, typer.Argument(help="An .isotone file.")]) -> No
     output.print()
     output.print(
         facts(
-            shape=f"{'-'.join(str(n) for n in frozen.widths)}, {frozen.n_parameters:,} parameters",
+            shape=f"{frozen.shape}, {frozen.n_parameters:,} parameters",
             outputs=_describe_outputs(frozen),
             **describe_directions(frozen),
             arithmetic=describe_arithmetic(frozen),

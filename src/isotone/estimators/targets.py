@@ -15,7 +15,7 @@ import torch
 
 from isotone.certificate.certify import Certificate, certify
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Dense, Sort
+from isotone.frozen.steps import Dense, Members, Sort, Step
 from isotone.nn.layers import BoundedLayer
 from isotone.nn.network import LipschitzNetwork
 from isotone.typing import Floats
@@ -75,17 +75,24 @@ class Targets:
 
     def restore(self, frozen: FrozenNetwork) -> FrozenNetwork:
         """The frozen network in the units of y."""
-        last = max(k for k, step in enumerate(frozen.steps) if isinstance(step, Dense))
-        dense = frozen.steps[last]
-        assert isinstance(dense, Dense)
         scale = np.broadcast_to(self.scale, (frozen.n_outputs,))  # quantiles have one target
-        scaled = Dense(dense.weight * scale[:, None], dense.bias * scale)
         return replace(
             frozen,
-            steps=(*frozen.steps[:last], scaled, *frozen.steps[last + 1 :]),
+            steps=_enlarge(frozen.steps, scale),
             residual=frozen.residual * scale[:, None],
             lipschitz=frozen.lipschitz * scale.max(),
         )
+
+
+def _enlarge(steps: tuple[Step, ...], scale: Floats) -> tuple[Step, ...]:
+    """The steps with their last matrix, of members that of each, times `scale`."""
+    last = max(k for k, step in enumerate(steps) if isinstance(step, Dense | Members))
+    match steps[last]:
+        case Dense(weight, bias):
+            enlarged: Step = Dense(weight * scale[:, None], bias * scale)
+        case Members(weights, members):
+            enlarged = Members(weights, tuple(_enlarge(member, scale) for member in members))
+    return (*steps[:last], enlarged, *steps[last + 1 :])
 
 
 def sort_outputs(frozen: FrozenNetwork) -> FrozenNetwork:

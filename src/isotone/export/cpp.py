@@ -14,7 +14,7 @@ from isotone.export import source
 from isotone.export.claim import claim
 from isotone.export.header import Header
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, Steps
 from isotone.typing import Precision, Reals
 
 RUNTIME = Path(_engine.__file__).with_name("isotone.hpp")  # installed beside the extension
@@ -96,12 +96,29 @@ class _Model:
                 case Pointwise(name, slope):
                     self._add("pointwise", activation=name, slope=slope)
                 case Blend(keep, add, inner):
-                    self._add("save")
-                    self.saved += 1
-                    self.depth = max(self.depth, self.saved)
+                    self._enter("save", 1)
                     self.add_all(inner)
-                    self.saved -= 1
-                    self._add("merge", keep=keep, add=add)
+                    self._leave("merge", 1, keep=keep, add=add)
+                case Members(weights, members):
+                    self._add_members(weights, members)
+
+    def _add_members(self, weights: tuple[float, ...], members: tuple[Steps, ...]) -> None:
+        kept, last = self.units, len(members) - 1
+        self._enter("fork", 2)
+        for k, (weight, inner) in enumerate(zip(weights, members, strict=True)):
+            self.add_all(inner)
+            if k < last:
+                self._add("part", kept, keep=float(k > 0), add=weight)
+        self._leave("join", 2, keep=float(last > 0), add=weights[last])
+
+    def _enter(self, kind: str, n_buffers: int) -> None:
+        self._add(kind)
+        self.saved += n_buffers
+        self.depth = max(self.depth, self.saved)
+
+    def _leave(self, kind: str, n_buffers: int, keep: float, add: float) -> None:
+        self.saved -= n_buffers
+        self._add(kind, keep=keep, add=add)
 
     def check_size(self) -> None:
         """Refuse networks whose workspace would be too much for a stack."""

@@ -15,7 +15,7 @@ from isotone.export import source
 from isotone.export.claim import claim
 from isotone.export.header import Header
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, Steps
 from isotone.typing import Reals
 
 RUNTIME = Path(_engine.__file__).with_name("scalar.cuh")  # installed beside the extension
@@ -67,6 +67,7 @@ class _Code:
         self.lines: list[str] = []
         self._sizes: set[int] = set()
         self._n_arrays = 0
+        self._kept = {"u"}
 
     def add_all(self, steps: tuple[Step, ...]) -> None:
         for step in steps:
@@ -81,6 +82,8 @@ class _Code:
                     self.lines.append(f"scalar::pointwise<{self.n_units}>({arguments});")
                 case Blend(keep, add, inner):
                     self._add_blend(keep, add, inner)
+                case Members(weights, members):
+                    self._add_members(weights, members)
 
     def _array(self, n: int) -> str:
         name = f"h{self._n_arrays}"
@@ -89,10 +92,10 @@ class _Code:
         return name
 
     def _own(self) -> None:
-        """Make the units a copy if they are the inputs, which the residual needs again."""
-        if self.units == "u":
-            self.units = self._array(self.n_units)
-            self.lines.append(f"scalar::copy<{self.n_units}>(u, {self.units});")
+        """Make the units a copy if they are needed again: by the residual, or by a member."""
+        if self.units in self._kept:
+            kept, self.units = self.units, self._array(self.n_units)
+            self.lines.append(f"scalar::copy<{self.n_units}>({kept}, {self.units});")
 
     def _add_dense(self, weight: Reals, bias: Reals) -> None:
         n_out, n_in = weight.shape
@@ -125,6 +128,20 @@ class _Code:
         self.add_all(inner)
         factors = ", ".join(source.number(factor, self.precision) for factor in (keep, add))
         self.lines.append(f"scalar::merge<{n}>({factors}, {saved}, {self.units});")
+
+    def _add_members(self, weights: tuple[float, ...], members: tuple[Steps, ...]) -> None:
+        kept, n, total = self.units, self.n_units, ""
+        self._kept.add(kept)
+        for k, (weight, inner) in enumerate(zip(weights, members, strict=True)):
+            self.units, self.n_units = kept, n
+            self.add_all(inner)
+            total = total or self._array(self.n_units)
+            factor = source.number(weight, self.precision)
+            function = "add_part" if k else "first_part"
+            self.lines.append(
+                f"scalar::{function}<{self.n_units}>({factor}, {self.units}, {total});"
+            )
+        self.units = total
 
 
 def _sort_function(size: int) -> str:

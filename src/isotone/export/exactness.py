@@ -19,7 +19,7 @@ import numpy as np
 
 from isotone.certificate import bounds
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Step
+from isotone.frozen.steps import Blend, Dense, Members, Step
 from isotone.inputs.scaling import Scaling
 from isotone.rounding import add, multiply, totals
 from isotone.typing import Floats, Precision
@@ -61,6 +61,11 @@ def _convert(step: Step, precision: Precision) -> Step:
             return Dense(_round(weight, precision), _round(bias, precision))
         case Blend(steps=steps):
             return replace(step, steps=tuple(_convert(inner, precision) for inner in steps))
+        case Members(weights, members):
+            rounded = tuple(_round(np.array(weights), precision).astype(np.float64).tolist())
+            return Members(
+                rounded, tuple(tuple(_convert(s, precision) for s in m) for m in members)
+            )
     return step
 
 

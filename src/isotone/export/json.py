@@ -21,7 +21,7 @@ from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.engine import Engine
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step, describe
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, describe
 from isotone.inputs.chain import Inputs
 from isotone.inputs.scaling import Scaling
 from isotone.typing import Floats, Reals
@@ -126,4 +126,7 @@ def _assemble(entry: dict[str, Any], precision: str) -> Step:
         case "blend":
             inner = tuple(_assemble(step, precision) for step in entry["steps"])
             return Blend(float(entry["keep"]), float(entry["add"]), inner)
+        case "members":
+            members = (tuple(_assemble(s, precision) for s in m) for m in entry["members"])
+            return Members(tuple(float(w) for w in entry["weights"]), tuple(members))
     raise ValueError(f"a step of kind {entry['kind']!r} is unknown")

@@ -14,7 +14,9 @@ are clamped like any large number.
 from __future__ import annotations
 
 import json
+import operator
 from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from typing import Literal
 
@@ -30,7 +32,7 @@ from isotone.export.rawonnx import feeds_of, raw_features
 from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
 from isotone.typing import Floats, Precision, Reals
 
 OPSET = 26  # the newest that ONNX Runtime 1.31 calls stable
@@ -83,8 +85,8 @@ class Onnx:
             return replace(self, sums=self._sums(frozen)).model(frozen)
         if self.opset < 19 and self.categories == "text" and not frozen.inputs.is_plain:
             raise ValueError(
-                f"`opset={self.opset}` cannot compare strings, which needs 19; choose a newer one, "
-                "or categories='codes'"
+                f"`opset={self.opset}` cannot compare strings, which needs 19; choose a newer "
+                "one, or categories='codes'"
             )
         twin = exactness.in_precision(frozen, self._precision(frozen))
         graph = Graph(twin.precision)
@@ -173,6 +175,10 @@ class Onnx:
                 return graph.cast(activate(graph, step, graph.cast(h, wide)), graph.precision)
             case Blend(keep, add, steps):
                 return h * keep + self._apply(graph, steps, h) * add
+            case Members(weights, members):
+                parts = [self._apply(graph, steps, h) for steps in members]
+                products = [part * w for part, w in zip(parts, weights, strict=True)]
+                return reduce(operator.add, products)
 
     def _dense(self, graph: Graph, weight: Reals, start: Tensor, h: Tensor) -> Tensor:
         """W h + start, by a product of matrices or in the order of `FrozenNetwork.score`."""

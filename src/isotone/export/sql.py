@@ -33,7 +33,7 @@ from isotone.export.statement import Dialect, Expression, Statement, quote
 from isotone.export.summary import score_names, summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
 from isotone.typing import Floats, Reals
 
 Units = list[Expression]
@@ -170,6 +170,13 @@ def _apply_one(statement: Statement, step: Step, h: Units) -> Units:
             branch = _apply(statement, steps, h)
             pairs_of = zip(h, branch, strict=True)
             return [statement.let(a * keep + b * add) for a, b in pairs_of]
+        case Members(weights, members):
+            parts = [_apply(statement, steps, h) for steps in members]
+            start = [statement.let(unit * weights[0]) for unit in parts[0]]
+            return [
+                _sum(statement, first, np.array(weights[1:]), list(rest))
+                for first, *rest in zip(start, *parts[1:], strict=True)
+            ]
 
 
 def _sum(statement: Statement, start: Expression, weights: Reals, h: Units) -> Expression:

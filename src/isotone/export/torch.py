@@ -12,6 +12,7 @@ import io
 import json
 import math
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ from isotone.export.formulas import activate, clamp, log, snap
 from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Column, Number, missing_code
 from isotone.typing import Floats, Reals
@@ -221,6 +222,18 @@ class _Blend(nn.Module):
         return mixed
 
 
+class _Members(nn.Module):
+    def __init__(self, step: Members) -> None:
+        super().__init__()
+        self.weights = step.weights
+        self.members = nn.ModuleList(_sequence(steps) for steps in step.members)
+
+    def forward(self, h: Tensor) -> Tensor:
+        parts = [w * member(h) for w, member in zip(self.weights, self.members, strict=True)]
+        total: Tensor = reduce(torch.add, parts)
+        return total
+
+
 def _sequence(steps: tuple[Step, ...]) -> nn.Sequential:
     return nn.Sequential(*(_module(step) for step in steps))
 
@@ -235,3 +248,5 @@ def _module(step: Step) -> nn.Module:
             return _Pointwise(step)
         case Blend():
             return _Blend(step)
+        case Members():
+            return _Members(step)

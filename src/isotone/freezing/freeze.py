@@ -67,8 +67,8 @@ def freeze(
 
     Parameters
     ----------
-    network : trained; left as it is. Several networks of one architecture are frozen into one,
-        their average, which is as monotone as each of them. A frozen one keeps what is not given
+    network : trained; left as it is. Several networks are frozen into one, their average, which is
+        as monotone as each of them; they may differ in shape. A frozen one keeps what is not given
         here, its grid as long as it keeps its precision; another `precision`, `clip` or `grid`
         rounds its numbers inward once more
     scaling : from raw to the scaled inputs that the network was trained on; identity if None
@@ -204,16 +204,15 @@ def _average(members: Sequence[LipschitzNetwork]) -> list[Step]:
         return _steps(members[0])
     if len({_kind(member) for member in members}) > 1:
         raise ValueError(
-            "networks that are averaged must have the same features, directions, outputs, chain "
-            "and metric"
+            "networks that are averaged must have the same features, directions, outputs and "
+            "metric"
         )
-    chain, metric = members[0].chain, members[0].metric
-    return average([_steps(member) for member in members], chain, metric)
+    return [average([_steps(member) for member in members])]
 
 
 def _kind(network: LipschitzNetwork) -> tuple[object, ...]:
     """What networks must have in common for their average to keep their promises."""
-    choices = network.chain, network.metric, network.outputs, network.n_features
+    choices = network.metric, network.outputs, network.n_features, network.n_outputs
     return *choices, network.directions().tobytes()
 
 

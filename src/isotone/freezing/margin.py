@@ -18,7 +18,7 @@ import numpy as np
 from isotone.certificate import bounds
 from isotone.certificate.certify import certify
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Step
+from isotone.frozen.steps import Blend, Dense, Members, Step
 from isotone.rounding import divide, multiply
 from isotone.typing import Floats, Precision, Reals
 
@@ -40,7 +40,7 @@ def round_again(
             "must not hide that; freeze the trained network instead"
         )
     steps = frozen.steps
-    if not isinstance(steps[0], Dense):
+    if not _starts_dense(steps):
         n = frozen.n_features
         steps = (Dense(np.eye(n, dtype=frozen.precision), np.zeros(n, frozen.precision)), *steps)
     rounded = replace(
@@ -103,8 +103,20 @@ def _shrink_factors(frozen: FrozenNetwork, allowed: Floats) -> Floats:
         return np.full(len(allowed), np.minimum(1.0, 1.0 / constants).min())
 
 
-def _shrink(step: Step, factors: Floats, frozen: FrozenNetwork) -> Dense:
-    assert isinstance(step, Dense)  # `_steps` begins with one
+def _starts_dense(steps: tuple[Step, ...]) -> bool:
+    """Whether the features enter dense steps only."""
+    first = steps[0]
+    if isinstance(first, Members):
+        return all(_starts_dense(member) for member in first.members)
+    return isinstance(first, Dense)
+
+
+def _shrink(step: Step, factors: Floats, frozen: FrozenNetwork) -> Step:
+    """The step that features enter with smaller columns; of members the first one of each."""
+    if isinstance(step, Members):
+        members = ((_shrink(first, factors, frozen), *rest) for first, *rest in step.members)
+        return replace(step, members=tuple(members))
+    assert isinstance(step, Dense)  # `_starts_dense`
     inward = np.where(factors < 1.0, factors * TRUNCATE, 1.0)
     return Dense(toward_zero(step.weight * inward, frozen.precision), step.bias)
 
@@ -139,6 +151,10 @@ def store(step: Step, precision: Precision) -> Step:
     """The step with its numbers in the given precision, weights rounded toward zero."""
     if isinstance(step, Blend):
         return replace(step, steps=tuple(store(inner, precision) for inner in step.steps))
+    if isinstance(step, Members):
+        weights = toward_zero(np.array(step.weights), precision).tolist()
+        members = (tuple(store(inner, precision) for inner in steps) for steps in step.members)
+        return Members(tuple(weights), tuple(members))
     if isinstance(step, Dense):
         return Dense(toward_zero(step.weight, precision), step.bias.astype(precision))
     return step

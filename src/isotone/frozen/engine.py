@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
-from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
 from isotone.inputs.chain import Inputs, Policy, check_policy
 from isotone.inputs.scaling import Scaling
 from isotone.typing import Floats, Reals
@@ -246,3 +246,8 @@ def _add_steps(program: Program, steps: tuple[Step, ...]) -> None:
                 program.save()
                 _add_steps(program, inner)
                 program.merge(keep, add)
+            case Members(weights, members):
+                program.fork()
+                for k, member in enumerate(members):
+                    _add_steps(program, member)
+                    program.part(weights[k], last=k == len(members) - 1)

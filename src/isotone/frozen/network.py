@@ -25,13 +25,14 @@ from isotone.frozen.engine import Engine
 from isotone.frozen.modelfile import Arrays
 from isotone.frozen.notebook import card, describe_directions, quoted
 from isotone.frozen.steps import (
-    Dense,
     Step,
     arrays_of,
     assemble,
     check_nesting,
     describe,
+    describe_shape,
     read_only,
+    weights_of,
     width_after,
     work_of,
 )
@@ -173,8 +174,12 @@ class FrozenNetwork:
                     f"the array {name!r} is {array.dtype} but the network's precision is "
                     f"{self.precision}; they must agree"
                 )
-        for name in ("residual", "clip"):
-            number = np.asarray(getattr(self, name))
+        weights = np.array(weights_of(self.steps), float)
+        for name, number in (
+            ("residual", self.residual),
+            ("clip", np.asarray(self.clip)),
+            ("weights", weights),
+        ):
             if not np.array_equal(number, number.astype(self.precision)):
                 raise ValueError(f"`{name}` holds numbers that {self.precision} cannot hold")
         if not _SMALLEST_CLIP <= self.clip <= _LARGEST_CLIP:
@@ -216,9 +221,9 @@ class FrozenNetwork:
         return self.outputs == "logits" and self.n_outputs > 1
 
     @property
-    def widths(self) -> list[int]:
-        """Number of inputs and of the outputs of every dense step outside blends."""
-        return [self.n_features, *(len(s.bias) for s in self.steps if isinstance(s, Dense))]
+    def shape(self) -> str:
+        """Numbers of features and units, as 4-20-20-1, or 4-(8 × 20-20-1) for eight members."""
+        return f"{self.n_features}-{describe_shape(self.steps)}"
 
     @property
     def n_parameters(self) -> int:
@@ -231,15 +236,14 @@ class FrozenNetwork:
         return modelfile.checksum(json.dumps(self._definition(), sort_keys=True), self._arrays())
 
     def __repr__(self) -> str:
-        shape = "-".join(str(n) for n in self.widths)
-        return f"<FrozenNetwork {shape} {self.precision} {self.fingerprint[:12]}>"
+        return f"<FrozenNetwork {self.shape} {self.precision} {self.fingerprint[:12]}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what the network is and claims, not what it proves."""
         claim = (self.certificate or {}).get("guarantee")
         stated = "nothing" if claim is None else quoted(claim, most=200)
         facts = {
-            "shape": f"{'-'.join(map(str, self.widths))}, {self.precision}",
+            "shape": f"{self.shape}, {self.precision}",
             "outputs": ", ".join([self.outputs, *(self.classes or ())]),
             "stated when frozen": f"{stated}; isotone.certify recomputes it",
             "fingerprint": self.fingerprint,

@@ -13,7 +13,7 @@ import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import accumulate
+from isotone.frozen.steps import accumulate, run
 from isotone.typing import Reals
 
 _BLOCK = 1024  # rows at a time
@@ -31,8 +31,5 @@ def score(frozen: FrozenNetwork, X: Any) -> Reals:
 
 
 def _forward(frozen: FrozenNetwork, u: Reals) -> Reals:
-    h = u
-    for step in frozen.steps:
-        h = step(h)
-    result = accumulate(h.copy(), frozen.residual.astype(frozen.precision), u)
+    result = accumulate(run(frozen.steps, u).copy(), frozen.residual.astype(frozen.precision), u)
     return result + np.zeros((), result.dtype)  # turns -0.0 into 0.0: sorting may mix them up

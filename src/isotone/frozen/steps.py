@@ -1,4 +1,4 @@
-"""The steps of a frozen network: dense, sort, pointwise, blend, as NumPy on read-only arrays.
+"""The steps of a frozen network: dense, sort, pointwise, blend, members, as NumPy.
 
 They describe what `cpp/runtime` computes, and calling them computes the same bits, slowly. A
 batch is held with one row per unit and one column per event. Every number is computed by the
@@ -8,9 +8,10 @@ on its neighbors; a matrix product of a library would not give that.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, TypeVar
 
 import numpy as np
@@ -153,16 +154,57 @@ class Blend:
         return n_in + work_of(self.steps, n_in)
 
     def __call__(self, h: Reals) -> Reals:
-        branch = h
-        for step in self.steps:
-            branch = step(branch)
-        return np.multiply(self.keep, h, dtype=h.dtype) + np.multiply(
-            self.add, branch, dtype=h.dtype
+        branch = np.multiply(self.add, run(self.steps, h), dtype=h.dtype)
+        return np.multiply(self.keep, h, dtype=h.dtype) + branch
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    r"""A weighted sum of sequences of steps that start from the same units.
+
+    .. math:: h \mapsto w_0 m_0(h) + w_1 m_1(h) + \dots
+
+    Products are rounded, then added in the order of the members.
+
+    Parameters
+    ----------
+    weights : one per member, numbers of the network's precision
+    members : at least one; each has at least one step, and all have as many outputs
+    """
+
+    weights: tuple[float, ...]
+    members: tuple[tuple[Step, ...], ...]
+
+    def __post_init__(self) -> None:
+        if not self.members or not all(self.members) or len(self.weights) != len(self.members):
+            raise ValueError(
+                f"members need a weight and at least one step each; got {len(self.weights)} "
+                f"weights for members of {[len(steps) for steps in self.members]} steps"
+            )
+        if not np.all(np.isfinite(self.weights)):
+            raise ValueError(f"the weights of members must be finite; got {self.weights}")
+
+    def width(self, n_in: int) -> int:
+        n_out = [width_after(steps, n_in) for steps in self.members]
+        if len(set(n_out)) > 1:
+            raise ValueError(f"members need as many outputs as each other; got {n_out}")
+        return n_out[0]
+
+    def work(self, n_in: int) -> int:
+        each = sum(work_of(steps, n_in) for steps in self.members)
+        return n_in + each + len(self.members) * self.width(n_in)
+
+    def __call__(self, h: Reals) -> Reals:
+        parts = (
+            np.multiply(weight, run(steps, h), dtype=h.dtype)
+            for weight, steps in zip(self.weights, self.members, strict=True)
         )
+        return reduce(np.add, parts)
 
 
 Array = TypeVar("Array", bound=NDArray[Any])
-Step = Dense | Sort | Pointwise | Blend
+Step = Dense | Sort | Pointwise | Blend | Members
+Steps = tuple[Step, ...]
 
 
 @dataclass(frozen=True)
@@ -228,6 +270,9 @@ def describe(step: Step, numbers: bool) -> dict[str, Any]:
         case Blend(keep, add, steps):
             inner = [describe(step, numbers) for step in steps]
             return {"kind": "blend", "keep": keep, "add": add, "steps": inner}
+        case Members(weights, members):
+            described = [[describe(step, numbers) for step in steps] for steps in members]
+            return {"kind": "members", "weights": list(weights), "members": described}
 
 
 def arrays_of(steps: tuple[Step, ...], prefix: str = "") -> Arrays:
@@ -238,15 +283,28 @@ def arrays_of(steps: tuple[Step, ...], prefix: str = "") -> Arrays:
             arrays |= {f"{prefix}{i}.weight": step.weight, f"{prefix}{i}.bias": step.bias}
         elif isinstance(step, Blend):
             arrays |= arrays_of(step.steps, f"{prefix}{i}.")
+        elif isinstance(step, Members):
+            for k, steps in enumerate(step.members):
+                arrays |= arrays_of(steps, f"{prefix}{i}.{k}.")
     return arrays
 
 
+def chains(step: Step) -> tuple[tuple[Step, ...], ...]:
+    """The sequences of steps inside a step."""
+    match step:
+        case Blend(steps=steps):
+            return (steps,)
+        case Members(members=members):
+            return members
+    return ()
+
+
 def assemble(
-    described: list[dict[str, Any]], arrays: Arrays, prefix: str = ""
+    described: list[dict[str, Any]], arrays: Arrays, prefix: str = "", depth: int = 0
 ) -> tuple[Step, ...]:
     """The steps that `describe` wrote without numbers; those are taken out of `arrays`."""
     limits.STEPS.check(len(described))
-    limits.DEPTH.check(prefix.count("."))
+    limits.DEPTH.check(depth)
     steps: list[Step] = []
     for i, entry in enumerate(described):
         match entry["kind"]:
@@ -258,11 +316,25 @@ def assemble(
             case "pointwise":
                 steps.append(Pointwise(entry["name"], float(entry["slope"])))
             case "blend":
-                inner = assemble(entry["steps"], arrays, f"{prefix}{i}.")
+                inner = assemble(entry["steps"], arrays, f"{prefix}{i}.", depth + 1)
                 steps.append(Blend(float(entry["keep"]), float(entry["add"]), inner))
+            case "members":
+                limits.STEPS.check(len(entry["members"]))
+                members = tuple(
+                    assemble(inner, arrays, f"{prefix}{i}.{k}.", depth + 1)
+                    for k, inner in enumerate(entry["members"])
+                )
+                steps.append(Members(tuple(float(w) for w in entry["weights"]), members))
             case other:
                 raise ValueError(f"a step of kind {other!r} is unknown")
     return tuple(steps)
+
+
+def run(steps: tuple[Step, ...], h: Reals) -> Reals:
+    """`h` taken through one step after the other."""
+    for step in steps:
+        h = step(h)
+    return h
 
 
 def width_after(steps: tuple[Step, ...], n_in: int) -> int:
@@ -281,14 +353,37 @@ def work_of(steps: tuple[Step, ...], n_in: int) -> int:
 
 
 def check_nesting(steps: tuple[Step, ...]) -> None:
-    """Refuse too many steps and too deep blends, before anything descends into them."""
+    """Refuse too many and too deeply nested steps, before anything descends into them."""
     layer, count, depth = list(steps), 0, 0
     while layer:
-        blends = [step for step in layer if isinstance(step, Blend)]
-        count, depth = count + len(layer) + len(blends), depth + 1
+        inside = [steps for step in layer for steps in chains(step)]
+        count, depth = count + len(layer) + len(inside), depth + 1
         limits.STEPS.check(count)
-        limits.DEPTH.check(depth if blends else 0)
-        layer = [inner for blend in blends for inner in blend.steps]
+        limits.DEPTH.check(depth if inside else 0)
+        layer = [inner for steps in inside for inner in steps]
+
+
+def weights_of(steps: tuple[Step, ...]) -> list[float]:
+    """The weights of all members."""
+    found: list[float] = []
+    for step in steps:
+        found += step.weights if isinstance(step, Members) else ()
+        for inner in chains(step):
+            found += weights_of(inner)
+    return found
+
+
+def describe_shape(steps: tuple[Step, ...]) -> str:
+    """Outputs of the dense steps outside blends, as 20-20-1; members are in parentheses."""
+    parts = []
+    for step in steps:
+        match step:
+            case Dense(bias=bias):
+                parts.append(str(len(bias)))
+            case Members(members=members):
+                count = Counter(describe_shape(member) for member in members)
+                parts.append(f"({' + '.join(f'{n} × {shape}' for shape, n in count.items())})")
+    return "-".join(parts)
 
 
 def read_only(array: Array) -> Array:

@@ -223,7 +223,7 @@ def _identity(certificate: Certificate) -> str:
     lines = {
         "fingerprint": f"<code>{certificate.fingerprint}</code> (SHA-256 of every number of the "
         "model; <code>isotone certify</code> prints it)",
-        "shape": f"{'–'.join(str(n) for n in frozen.widths)}, {frozen.n_parameters:,} parameters",
+        "shape": f"{frozen.shape.replace('-', '–')}, {frozen.n_parameters:,} parameters",
         "arithmetic": _arithmetic(frozen),
         "made from": escape(_origin(frozen)),
     }

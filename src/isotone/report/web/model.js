@@ -99,7 +99,8 @@ isotone.elementary = (() => {
 /* How many weights steps have. */
 isotone.parameters = (steps) => steps.reduce((sum, step) => {
   if (step.kind === "dense") return sum + step.weight.length * step.weight[0].length;
-  return sum + (step.kind === "blend" ? isotone.parameters(step.steps) : 0);
+  const inside = step.kind === "blend" ? [step.steps] : step.members || [];
+  return sum + inside.reduce((inner, steps) => inner + isotone.parameters(steps), 0);
 }, 0);
 
 isotone.Network = class {
@@ -124,6 +125,10 @@ isotone.Network = class {
         return this.pointwise(step.name, step.slope);
       case "blend":
         return this.blend(step.keep, step.add, step.steps.map((inner) => this.compile(inner)));
+      case "members":
+        return this.members(
+          step.weights, step.members.map((steps) => steps.map((inner) => this.compile(inner))),
+        );
       default:
         throw new Error(`a step of kind ${step.kind} is unknown`);
     }
@@ -175,6 +180,23 @@ isotone.Network = class {
       let branch = h.slice();
       for (const step of steps) branch = step(branch);
       return h.map((x, i) => round(round(keep * x) + round(add * branch[i])));
+    };
+  }
+
+  /* w0 m0(h) + w1 m1(h) + ..., products rounded before they are added. */
+  members(weights, members) {
+    const round = this.round || ((x) => x);
+    const part = (h, k) => {
+      let units = h.slice();
+      for (const step of members[k]) units = step(units);
+      return units.map((x) => round(weights[k] * x));
+    };
+    return (h) => {
+      const sum = part(h, 0);
+      for (let k = 1; k < members.length; k += 1) {
+        part(h, k).forEach((x, i) => { sum[i] = round(sum[i] + x); });
+      }
+      return sum;
     };
   }
 
