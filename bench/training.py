@@ -82,7 +82,7 @@ def batched_torch(n_members: int, x: Array, y: Array, batch_size: int) -> Task:
 
 def fused_stack(n_members: int) -> FusedTrainer:
     trainer = FusedTrainer(
-        WIDTHS, n_members=n_members, bounds=BOUND, residual=LIPSCHITZ, loss="cross-entropy"
+        WIDTHS, n_members=n_members, bounds=BOUND, residual=LIPSCHITZ, loss="cross_entropy"
     )
     for s in range(n_members):
         parameters = [p.detach().numpy() for p in our_network().parameters()]

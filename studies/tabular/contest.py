@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.estimators.columns import choose as choose_kind
+from isotone.estimators.automatic import scaling_kind as choose_kind
 from isotone.inputs.scaling import Scaling
 from isotone.typing import Floats
 from studies.tabular.datasets import Dataset, Task
