@@ -28,7 +28,7 @@ help:
 
 venv: .venv/installed
 
-.venv/installed: pyproject.toml constraints.txt cpp/CMakeLists.txt $(wildcard cpp/*.cpp cpp/*.hpp)
+.venv/installed: pyproject.toml constraints.txt cpp/CMakeLists.txt $(wildcard cpp/*/*)
 	@command -v c++ >/dev/null || { echo "isotone has a compiled part: install a C++17 compiler (Debian: apt-get install g++ python3-dev)"; exit 1; }
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "isotone needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Name another with make PYTHON=...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -52,34 +52,34 @@ format: venv
 	$(BIN)/ruff format .
 
 bench-sort: venv
-	$(BIN)/python bench/group_sort.py
+	$(BIN)/python -m bench.group_sort
 
 bench-training: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps monotonicnetworks==1.5.1
-	$(BIN)/python bench/training.py
+	$(BIN)/python -m bench.training
 
 bench-seeds: venv
-	$(BIN)/python bench/thousand_seeds.py
+	$(BIN)/python -m bench.thousand_seeds
 
 bench-rows: venv
-	$(BIN)/python bench/many_rows.py
+	$(BIN)/python -m bench.many_rows
 
 bench-inference: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[bench]' --no-build-isolation
-	$(BIN)/python bench/inference.py
-	$(BIN)/python bench/scaling.py
+	$(BIN)/python -m bench.inference
+	$(BIN)/python -m bench.scaling
 
 bench-onnx: venv
-	$(BIN)/python bench/onnx_sort.py
+	$(BIN)/python -m bench.onnx_sort
 
 bench-estimators: venv
-	OMP_NUM_THREADS=1 $(BIN)/python bench/estimators.py $(if $(TABLES),--tables $(TABLES))
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.estimators $(if $(TABLES),--tables $(TABLES))
 
 prove-bits: venv
-	$(BIN)/python bench/last_bit.py
+	$(BIN)/python -m bench.last_bit
 
 prove-kills: venv
-	$(BIN)/python bench/kills.py
+	$(BIN)/python -m bench.kills
 
 figures: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies $(if $(QUICK),--quick)
@@ -90,9 +90,9 @@ trigger: venv
 ifdef QUICK
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger --quick --out $(TRIGGER)/quick
 else
-	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.sample --size full --out $(TRIGGER)/sample
+	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger.simulation.sample --size full --out $(TRIGGER)/sample
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies.trigger --sample $(TRIGGER)/sample --out $(TRIGGER) --threads 2
-	$(BIN)/python -m studies.trigger.page $(TRIGGER)
+	$(BIN)/python -m studies.trigger.pages $(TRIGGER)
 endif
 
 report-picture: venv

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import isotone
-from authors import authors_network
+from bench.authors import authors_network
 from isotone import export
 
 Array = NDArray[Any]

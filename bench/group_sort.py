@@ -1,6 +1,6 @@
 """GroupSort of the compiled engine against torch.sort, forward and backward, on one core.
 
-Question: how much faster is `isotone.nn.group_sort.group_sort` than the same through `torch.sort`?
+Question: how much faster is `isotone.GroupSort` than the same through `torch.sort`?
 Data: standard normal float32, a small batch that stays in the cache and a large one.
 Method: one core, contestants taking turns in one process; nanoseconds per group, best and median.
 Note: from 32 MB on (262144 groups of 32) the system hands out fresh pages at every call, which
@@ -11,40 +11,41 @@ Run time: about a minute; ``--quick`` a few seconds.
 import argparse
 import statistics
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from isotone import _engine
-from isotone.nn.group_sort import group_sort
-from race import Task, pin, race
+from bench.race import Task, pin, race
+from isotone import Engine, GroupSort
 
 SIZES = (2, 4, 5, 10, 16, 20, 32)
 N_GROUPS = (4096, 262144)
 
-Sort = Callable[[Tensor, int], Tensor]
+Sort = Callable[[Tensor], Tensor]
 
 
 def torch_sort(x: Tensor, group_size: int) -> Tensor:
     return x.view(-1, group_size).sort(dim=-1, stable=True).values.view_as(x)
 
 
-def forward(sort: Sort, x: Tensor, group_size: int) -> Task:
-    return lambda: sort(x, group_size)
+def forward(sort: Sort, x: Tensor) -> Task:
+    return lambda: sort(x)
 
 
-def forward_backward(sort: Sort, x: Tensor, group_size: int) -> Task:
+def forward_backward(sort: Sort, x: Tensor) -> Task:
     leaf, weight = x.clone().requires_grad_(), torch.ones_like(x)
-    return lambda: torch.autograd.grad(sort(leaf, group_size), leaf, weight)
+    return lambda: torch.autograd.grad(sort(leaf), leaf, weight)
 
 
 def compare(
-    kind: Callable[[Sort, Tensor, int], Task], n_groups: int, size: int, n_rounds: int
+    kind: Callable[[Sort, Tensor], Task], n_groups: int, size: int, n_rounds: int
 ) -> list[str]:
     x = torch.randn(n_groups, size)
-    times = race([kind(sort, x, size) for sort in (group_sort, torch_sort)], n_rounds, 0.02)
+    sorts: list[Sort] = [GroupSort(group_size=size).forward, partial(torch_sort, group_size=size)]
+    times = race([kind(sort, x) for sort in sorts], n_rounds, 0.02)
     (best, median), (torch_best, torch_median) = (
         (1e9 / n_groups * pick for pick in (min(t), statistics.median(t))) for t in times
     )
@@ -59,7 +60,7 @@ def main() -> None:
     pin()
     torch.set_num_threads(1)
 
-    isa = _engine.instruction_sets()[-1]
+    isa = Engine.instruction_sets()[-1]
     table = Table(title=f"ns per group, float32, one core, {isa}, torch {torch.__version__}")
     for name in (
         "task",

@@ -25,11 +25,11 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-import contestants
 import isotone
-from contestants import Array, Scorer, Shape, draw
+from bench import contestants
+from bench.contestants import Array, Scorer, Shape, draw
+from bench.race import Task, pin, race, seconds
 from isotone import Engine, export
-from race import Task, pin, race, seconds
 
 PAPER = Shape((4, 20, 20, 1))
 SHAPES = (
@@ -79,10 +79,11 @@ def trees(n_features: int, quick: bool) -> dict[str, Callable[[], Scorer]]:
 def roofline(isa: str) -> tuple[dict[str, Task], float]:
     """Tasks that do nothing but one kind of instruction, and how many operations each does."""
     with tempfile.TemporaryDirectory() as directory:
-        library = Path(directory) / "roofline.so"
+        library, runtime = (Path(directory) / name for name in ("roofline.so", "runtime"))
         command = ["c++", "-std=c++17", "-O3", "-shared", "-fPIC", "-Wno-psabi", *ROOF_FLAGS[isa]]
         source = str(HERE / "roofline.cpp")
-        include = f"-I{HERE.parent / 'cpp'}"
+        export.write(isotone.freeze(isotone.LipschitzNetwork([1, 1])), "cpp", runtime)
+        include = f"-I{runtime}"  # which has the joined isotone.hpp
         subprocess.run([*command, include, source, "-o", str(library)], check=True)
         functions = ctypes.CDLL(str(library))
     tasks: dict[str, Task] = {

@@ -20,8 +20,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from isotone import FrozenNetwork, MonotonicNetwork, Scaling, freeze
-from isotone.nn.layers import BoundedLayer
+from isotone import FrozenNetwork, LipschitzLinear, MonotonicNetwork, Scaling, freeze
 
 BATCH = 100_000
 DIRECTIONS = [1, 1, 0, -1]
@@ -48,7 +47,7 @@ def adversarial(widths: list[int], seed: int, group_size: int | None = None) -> 
     network = MonotonicNetwork(
         widths, monotonic_cst=DIRECTIONS, lipschitz=2.0, group_size=group_size, init="torch"
     )
-    layers = [m for m in network.modules() if isinstance(m, BoundedLayer)]
+    layers = [m for m in network.modules() if isinstance(m, LipschitzLinear)]
     with torch.no_grad():
         for layer in layers:
             layer.weight.abs_().mul_(1e3)  # beyond the bound: normalizing puts it there
@@ -57,14 +56,14 @@ def adversarial(widths: list[int], seed: int, group_size: int | None = None) -> 
     return network
 
 
-def trained(seed: int, steps: int = 400) -> MonotonicNetwork:
+def trained(seed: int) -> MonotonicNetwork:
     """The paper's network, trained on two overlapping classes."""
     torch.manual_seed(seed)
     x = torch.randn(4096, 4)
     y = (x @ torch.tensor([1.0, 0.7, 0.0, -1.0]) + torch.sin(3 * x[:, 2]) > 0.3).float()
     network = MonotonicNetwork([4, 20, 20, 1], monotonic_cst=DIRECTIONS, lipschitz=2.0)
     optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
-    for _ in range(steps):
+    for _ in range(400):
         rows = torch.randint(len(x), (256,))
         loss = torch.nn.functional.binary_cross_entropy_with_logits(
             network(x[rows])[:, 0], y[rows]

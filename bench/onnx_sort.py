@@ -9,19 +9,20 @@ Run time: about a minute; ``--quick`` a few seconds.
 
 import argparse
 import os
+import tempfile
 import time
-from itertools import pairwise
-from typing import Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
+import onnx
 import onnxruntime
+import torch
 from rich.console import Console
 from rich.table import Table
 
-from isotone import FrozenNetwork, Scaling
-from isotone.export.onnx import Onnx
-from isotone.frozen.steps import Dense, Sort
-from isotone.typing import Precision
+from isotone import FrozenNetwork, LipschitzNetwork, export, freeze
 
 NETWORKS: list[tuple[list[int], int]] = [
     ([4, 20, 20, 1], 20),
@@ -36,23 +37,15 @@ GRAPHS: dict[str, dict[str, Any]] = {
 }
 BATCHES = (1, 1000, 10_000)
 
+Precision = Literal["float64", "float32"]
 
-def network(widths: list[int], group_size: int, precision: Precision) -> FrozenNetwork:
-    rng = np.random.default_rng(0)
-    steps: list[Dense | Sort] = []
-    for n_in, n_out in pairwise(widths):
-        weight = (rng.normal(size=(n_out, n_in)) / n_in).astype(precision)
-        steps += [Dense(weight, rng.normal(size=n_out).astype(precision)), Sort(group_size)]
-    n = widths[0]
-    return FrozenNetwork(
-        features=tuple(f"x{i}" for i in range(n)),
-        scaling=Scaling.identity(n),
-        steps=tuple(steps[:-1]),
-        residual=np.ones((1, n)),
-        lipschitz=np.ones(n),
-        monotonic_cst=np.zeros((1, n), np.int8),
-        precision=precision,
-    )
+
+def session(frozen: FrozenNetwork, path: Path, **graph: Any) -> tuple[Any, Any]:
+    """A graph of a network, and ONNX Runtime with it."""
+    export.write(frozen, "onnx", path, check=False, **graph)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnx.load(path), onnxruntime.InferenceSession(path.read_bytes(), options)
 
 
 def seconds(session: Any, x: Any) -> float:
@@ -61,7 +54,7 @@ def seconds(session: Any, x: Any) -> float:
     return time.process_time() - start
 
 
-def race(sessions: list[Any], x: Any, budget: float) -> list[float]:
+def race(sessions: Sequence[Any], x: Any, budget: float) -> list[float]:
     """Best time of every session, taking turns for about `budget` seconds."""
     rounds: list[list[float]] = []
     while len(rounds) < 2 or (len(rounds) < 50 and sum(map(sum, rounds)) < budget):
@@ -70,13 +63,13 @@ def race(sessions: list[Any], x: Any, budget: float) -> list[float]:
 
 
 def compare(table: Table, widths: list[int], size: int, precision: Precision, quick: bool) -> None:
-    frozen = network(widths, size, precision)
-    models = [Onnx(**options).model(frozen) for options in GRAPHS.values()]
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    sessions = [
-        onnxruntime.InferenceSession(model.SerializeToString(), options) for model in models
-    ]
+    torch.manual_seed(0)
+    frozen = freeze(LipschitzNetwork(widths, group_size=size), precision=precision)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        models, sessions = zip(
+            *(session(frozen, path, **options) for options in GRAPHS.values()), strict=True
+        )
     rng = np.random.default_rng(1)
     times = [
         race(sessions, rng.normal(size=(n, widths[0])).astype(precision), 0.1 if quick else 2.0)

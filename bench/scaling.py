@@ -16,9 +16,9 @@ from pathlib import Path
 import torch
 from matplotlib.figure import Figure
 
-import contestants
-from contestants import Scorer, Shape, draw
-from race import race
+from bench import contestants
+from bench.contestants import Scorer, Shape, draw
+from bench.race import race
 
 PAPER = Shape((4, 20, 20, 1))
 BATCHES = [10**k for k in range(7)]

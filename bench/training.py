@@ -12,7 +12,7 @@ Run time: about 40 seconds; ``--quick`` a few.
 """
 
 import argparse
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -22,18 +22,13 @@ from rich.table import Table
 from torch import Tensor, nn
 
 import isotone
-from authors import authors_network
-from isotone import _engine
+from bench.authors import authors_network
+from bench.race import Task, pin, seconds
+from isotone import Ensemble, Recipe
 from isotone.losses import CrossEntropy
-from isotone.training.fused import FusedTrainer
-from isotone.training.learners import StackLearner
-from isotone.training.recipe import Recipe
-from isotone.training.rows import Rows
-from race import Task, pin, seconds
 
 WIDTHS = (4, 20, 20, 1)
 LIPSCHITZ = 1.0
-BOUND = LIPSCHITZ ** (1 / (len(WIDTHS) - 1))
 BATCH_SIZES = (128, 256, 1024, 4096)
 N_EVENTS = 100_000
 N_MEMBERS = 32
@@ -41,6 +36,7 @@ N_EVENTS_TORCH = 16_384  # of an epoch that torch is timed on
 RATE = 1e-3
 
 Array = NDArray[Any]
+Backend = Literal["fused", "torch"]
 
 
 def draw(n: int) -> tuple[Array, Array]:
@@ -73,43 +69,23 @@ def torch_loop(network: nn.Module, x: Tensor, y: Tensor, batch_size: int) -> Tas
     return run
 
 
-def batched_torch(n_members: int, x: Array, y: Array, batch_size: int) -> Task:
-    recipe = Recipe(batch_size=batch_size, learning_rate=RATE, schedule="constant")
-    rows = Rows.of(x[:N_EVENTS_TORCH], y[:N_EVENTS_TORCH], CrossEntropy())
-    learner = StackLearner([our_network() for _ in range(n_members)], CrossEntropy(), recipe)
-    return lambda: learner.learn(rows, 0, recipe)
-
-
-def fused_stack(n_members: int) -> FusedTrainer:
-    trainer = FusedTrainer(
-        WIDTHS, n_members=n_members, bounds=BOUND, residual=LIPSCHITZ, loss="cross_entropy"
-    )
-    for s in range(n_members):
-        parameters = [p.detach().numpy() for p in our_network().parameters()]
-        for i, (weight, bias) in enumerate(zip(parameters[::2], parameters[1::2], strict=True)):
-            trainer.weights[i][s], trainer.biases[i][s] = weight, bias
-    return trainer
-
-
-def fused_epoch(trainer: FusedTrainer, x: Array, y: Array, batch_size: int) -> Task:
-    rng = np.random.default_rng(1)
-    order = np.stack([rng.permutation(len(x)) for _ in range(trainer.n_members)])
-    order = order.astype(np.int32)
-    return lambda: trainer.train_epoch(
-        x, y, None, order, batch_size=batch_size, learning_rates=RATE
-    )
+def stack(n_members: int, x: Array, y: Array, batch_size: int, backend: Backend) -> Task:
+    """An epoch of an ensemble, all that it does before and after included."""
+    ensemble = Ensemble([our_network() for _ in range(n_members)])
+    recipe = Recipe(epochs=1, batch_size=batch_size, learning_rate=RATE, schedule="constant")
+    return lambda: ensemble.train(x, y, CrossEntropy(), recipe, backend=backend)
 
 
 def compare(x: Array, y: Array, batch_size: int, n_rounds: int, n_members: int) -> list[float]:
     """Seconds per seed and epoch: the authors', our torch loop, batched torch, fused."""
     tensors = torch.from_numpy(x), torch.from_numpy(y)
-    trainer = fused_stack(n_members)
+    few = x[:N_EVENTS_TORCH], y[:N_EVENTS_TORCH]
     part = max(1, N_EVENTS_TORCH // batch_size) * batch_size / N_EVENTS
     contestants = [
         (torch_loop(authors_network(WIDTHS, lipschitz=LIPSCHITZ), *tensors, batch_size), part),
         (torch_loop(our_network(), *tensors, batch_size), part),
-        (batched_torch(n_members, x, y, batch_size), N_EVENTS_TORCH / N_EVENTS * n_members),
-        (fused_epoch(trainer, x, y, batch_size), len(x) / N_EVENTS * n_members),
+        (stack(n_members, *few, batch_size, "torch"), N_EVENTS_TORCH / N_EVENTS * n_members),
+        (stack(n_members, x, y, batch_size, "fused"), len(x) / N_EVENTS * n_members),
     ]
     rounds = [[seconds(task) / share for task, share in contestants] for _ in range(n_rounds)]
     return [min(times) for times in zip(*rounds, strict=True)]
@@ -124,7 +100,7 @@ def main() -> None:
     torch.manual_seed(0)
 
     x, y = draw(N_EVENTS)
-    isa = _engine.instruction_sets()[-1]
+    isa = isotone.Engine.instruction_sets()[-1]
     table = Table(
         title=f"seconds per seed and epoch of 100k events, one core, {isa}, "
         f"torch {torch.__version__}"

@@ -20,10 +20,10 @@ import torch
 from rich.console import Console
 
 import isotone
-from demo import files, summary, table
-from studies.trigger import figures
-from studies.trigger.efficiency import EDGES
-from studies.trigger.models import (
+from demo import summary, table
+from studies.trigger.analysis import figures
+from studies.trigger.analysis.efficiency import EDGES
+from studies.trigger.analysis.models import (
     Effort,
     Lipschitz,
     Model,
@@ -31,9 +31,9 @@ from studies.trigger.models import (
     train_lipschitz,
     train_trees,
 )
-from studies.trigger.study import COMMITTED, FREE, OURS, QUICK, TREES, Verdict, judge
-from studies.trigger.tables import FOUR, TWO, Tables
-from studies.trigger.working_point import MAX_RATE, exposure
+from studies.trigger.analysis.study import COMMITTED, FREE, OURS, QUICK, TREES, Verdict, judge
+from studies.trigger.analysis.tables import FOUR, TWO, Tables
+from studies.trigger.analysis.working_point import MAX_RATE, exposure
 
 SAMPLE = Path(os.path.relpath(COMMITTED))
 
@@ -43,21 +43,21 @@ console = Console(highlight=False)
 def run(out: Path, effort: Effort) -> summary.Facts:
     """All steps; what the summary says."""
     out.mkdir(parents=True, exist_ok=True)
-    tables, model = Tables.load(SAMPLE), out / files.MODEL
+    tables, model = Tables.load(SAMPLE), out / summary.MODEL
     ours = train(tables, effort, model)
     isotone_("certify", model)
     choose(tables, out)
-    isotone_("export", model, "--to", "cpp", "--out", out / files.CPP)
-    isotone_("export", model, "--to", "onnx", "--out", out / files.ONNX)
+    isotone_("export", model, "--to", "cpp", "--out", out / summary.CPP)
+    isotone_("export", model, "--to", "onnx", "--out", out / summary.ONNX)
     isotone_(
-        *("score", model, SAMPLE / "collisions.parquet", "--out", out / files.SCORES),
+        *("score", model, SAMPLE / "collisions.parquet", "--out", out / summary.SCORES),
         *("--keep", "event", "--keep", "collision"),
     )
     show(out)
     two, four = compare(tables, ours, effort)
     draw(two, four, tables, out)
     facts = summary.Facts.of(isotone.certify(ours.frozen), two, four, tables)
-    (out / files.SUMMARY).write_text(summary.page(facts), encoding="utf-8")
+    (out / summary.SUMMARY).write_text(summary.page(facts), encoding="utf-8")
     return facts
 
 
@@ -72,10 +72,10 @@ def train(tables: Tables, effort: Effort, model: Path) -> Lipschitz:
 
 def choose(tables: Tables, out: Path) -> None:
     """The working point, on candidates that training has not seen."""
-    table.write(tables, out / files.CANDIDATES)
+    table.write(tables, out / summary.CANDIDATES)
     stands_for = exposure(tables.about)
     isotone_(
-        *("trigger", out / files.MODEL, out / files.CANDIDATES),
+        *("trigger", out / summary.MODEL, out / summary.CANDIDATES),
         *("--target", "is_signal", "--event", "event"),
         *("--n-events", stands_for.n_events, "--pileup", stands_for.pileup),
         *(
@@ -86,17 +86,17 @@ def choose(tables: Tables, out: Path) -> None:
         ),
         *("--block", "collision", "--group", "flavor", "--against", "proper_time"),
         *("--edges", ",".join(f"{edge:g}" for edge in EDGES), "--split", "flavor"),
-        *("--out", out / files.WORKING_POINT),
+        *("--out", out / summary.WORKING_POINT),
     )
 
 
 def show(out: Path) -> None:
     """The report: the model at its working point, in a browser."""
-    found = json.loads((out / files.WORKING_POINT).read_text())
+    found = json.loads((out / summary.WORKING_POINT).read_text())
     isotone_(
-        *("report", out / files.MODEL, out / files.CANDIDATES, "--target", "is_signal"),
+        *("report", out / summary.MODEL, out / summary.CANDIDATES, "--target", "is_signal"),
         *("--threshold", found["threshold"], "--title", "A heavy-flavor trigger"),
-        *("--out", out / files.REPORT),
+        *("--out", out / summary.REPORT),
     )
 
 
@@ -124,9 +124,9 @@ def draw(two: dict[str, Verdict], four: dict[str, Verdict], tables: Tables, out:
     """Figs. 4 and 5 of the paper."""
     X, y, _ = tables.training()
     models = {name: (verdict.model, verdict.point.threshold) for name, verdict in two.items()}
-    figures.save(figures.heat_maps(models, X, y), out / files.FIG_4)
+    figures.save(figures.heat_maps(models, X, y), out / summary.FIG_4)
     curves = {name: (verdict.beauty, verdict.charm) for name, verdict in four.items()}
-    figures.save(figures.lifetimes(curves), out / files.FIG_5)
+    figures.save(figures.lifetimes(curves), out / summary.FIG_5)
 
 
 def isotone_(*words: object) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from demo import files
+from demo import summary
 
 PICTURE = Path("docs/figures/report.png")
 _WIDTH = 1180
@@ -54,7 +54,7 @@ def shrink(path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="demo.picture", description=__doc__.split("\n")[0])
-    parser.add_argument("--report", type=Path, default=Path("results/demo") / files.REPORT)
+    parser.add_argument("--report", type=Path, default=Path("results/demo") / summary.REPORT)
     parser.add_argument("--out", type=Path, default=PICTURE)
     options = parser.parse_args()
     take(options.report, options.out)

@@ -6,21 +6,20 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 
-from isotone.data.table import write_table
-from studies.trigger.candidates import FEATURES
-from studies.trigger.tables import Candidates, Tables
+from studies.trigger.analysis.tables import Candidates, Tables
+from studies.trigger.simulation.candidates import FEATURES
 
 
-def write(tables: Tables, path: Path) -> int:
-    """Write candidates that no model was trained on; how many there are.
+def write(tables: Tables, path: Path) -> None:
+    """Write candidates that no model was trained on.
 
     Background is all that collisions give, true heavy flavor included, since all of it is read
     out. Signal has four times its natural lifetime, so that there are hadrons beyond 10 ps.
     """
     parts = [_columns(tables.collisions.validation, 0), _columns(tables.longlived.validation, 1)]
-    table = pa.concat_tables(parts).combine_chunks()
-    return write_table(path, table.schema, table.to_batches())
+    pa.parquet.write_table(pa.concat_tables(parts), path)
 
 
 def _columns(candidates: Candidates, is_signal: int) -> pa.Table:

@@ -106,7 +106,7 @@ def check_program(command: list[str], exact_single: bool) -> None:
     """Every model in a program gives the engine's bits; float32 need not without fusing."""
     for name, frozen in MODELS.items():
         X = draw_table(frozen)
-        expected = Engine(frozen, nonfinite=FILL)(X).reshape(len(X), -1)
+        expected = Engine(frozen, on_unseen=FILL)(X).reshape(len(X), -1)
         found = run([*command, name], X, frozen.n_outputs, frozen.precision)
         if frozen.precision == "float64" or exact_single:
             finite = np.isfinite(expected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -21,12 +22,13 @@ PACKAGE = Path(isotone.__file__).parent
 # A package, or a module beside them, imports only from those to its left.
 NUMPY_HALF = [
     *("typing", "limits", "arithmetic", "untrusted", "files", "locks", "checks", "extras"),
-    *("workers", "elementary", "rounding", "inputs", "data", "frozen", "certificate", "plot"),
-    *("export", "trigger", "report"),
+    *("names", "workers", "elementary", "rounding", "inputs", "data", "frozen", "certificate"),
+    *("plot", "export", "trigger", "report"),
 ]
 TORCH_HALF = ["nn", "freezing", "losses", "training", "transport", "estimators"]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]
 PACKAGES = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+ROOMS = ["estimators", "nn", "training", "transport", "trigger"]  # with public names
 EXPORT_TO_TORCH = PACKAGE / "export" / "torch.py"  # loaded only when it is asked for
 
 
@@ -161,6 +163,85 @@ def test_every_public_name_resolves() -> None:
     assert run_without_torch("import isotone; print(isotone.plot.__name__)") == "isotone.plot\n"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         isotone.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_every_public_name_of_a_package_resolves(package: str) -> None:
+    room = getattr(isotone, package)
+    assert room.__all__ == list(room._HOME)
+    assert not set(room.__all__) & set(isotone.__all__)  # one public place for each name
+    assert not set(room.__all__) & {path.stem for path in (PACKAGE / package).iterdir()}
+    for name, home in room._HOME.items():
+        module = importlib.import_module(f"isotone.{package}.{home}")
+        assert getattr(room, name) is getattr(module, name)
+    with pytest.raises(AttributeError, match=f"module 'isotone.{package}' has no attribute 'no'"):
+        room.no  # noqa: B018
+
+
+def test_packages_load_no_torch_before_a_name_is_used() -> None:
+    rooms = ", ".join(f"isotone.{package}" for package in ROOMS)
+    asked = "isotone.trigger.Exposure, isotone.files.replacing"
+    assert run_without_torch(f"import isotone; {rooms}; {asked}; print(1)")
+    output = run_without_torch(
+        """
+        import isotone
+        try:
+            isotone.transport.Schedule
+        except ImportError as error:
+            print(error)
+        """
+    )
+    assert output.startswith("`isotone.transport.Schedule` trains networks and needs torch")
+
+
+def reached(path: Path) -> set[str]:
+    """Dotted names of the library that a file imports or names, as `isotone.nn.Init`."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "isotone":
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith("isotone.")}
+        elif isinstance(node, ast.Attribute) and re.match(r"isotone\.\w", ast.unparse(node)):
+            found.add(".".join(ast.unparse(node).split("(")[0].split(".")[:3]))
+    return found
+
+
+def is_public(name: str) -> bool:
+    """A name of `isotone`, or one that a public module or package offers."""
+    _, first, *rest = name.split(".")
+    if first == "__file__":  # every module has one
+        return True
+    if first not in isotone._MODULES:
+        return first in isotone.__all__
+    module = getattr(isotone, first)
+    return not rest or (rest[0] in getattr(module, "__all__", vars(module)) and rest[0][0] != "_")
+
+
+@pytest.mark.parametrize("folder", ["studies", "bench", "demo"])
+def test_studies_bench_and_demo_use_public_names_only(folder: str) -> None:
+    paths = sorted((PACKAGE.parents[1] / folder).rglob("*.py"))
+    past = {str(p): names for p in paths if (names := {n for n in reached(p) if not is_public(n)})}
+    assert len(paths) > 3
+    assert past == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "public"),
+    [
+        ("from isotone import freeze, losses, trigger", True),
+        ("from isotone.transport import Schedule", True),
+        ("import isotone\nisotone.trigger.choose(1)\nisotone.load('m').score", True),
+        ("from isotone import _engine", False),
+        ("from isotone.transport.shapes import Circles", False),
+        ("import isotone.training.rows", False),
+        ("import isotone\nisotone.training.fused", False),
+        ("import isotone\nisotone.rounding", False),
+    ],
+)
+def test_reaching_past_public_names_is_seen(code: str, public: bool, tmp_path: Path) -> None:
+    (tmp_path / "study.py").write_text(code)
+    assert all(map(is_public, reached(tmp_path / "study.py"))) is public
 
 
 def test_advice_about_packages_works_without_an_index() -> None:

@@ -96,6 +96,14 @@ def test_every_public_name_is_in_the_index() -> None:
     assert {name: home for home, name in told} == isotone._HOME
 
 
+def test_every_public_name_of_a_package_is_in_the_index() -> None:
+    index = (DOCS / "api" / "index.md").read_text()
+    rows = re.findall(r"^\| `isotone\.(\w+)` \| (`.*`) \|$", index, re.MULTILINE)
+    told = {package: re.findall(r"`(\w+)`", names) for package, names in rows}
+    packages = {name: getattr(isotone, name) for name in isotone._MODULES}
+    assert told == {name: p.__all__ for name, p in packages.items() if hasattr(p, "_HOME")}
+
+
 class Links(HTMLParser):
     """What a page links to, what it loads, and the places on it that can be linked to."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import last_bit
+from bench import last_bit
 from isotone import FrozenNetwork, freeze
 
 

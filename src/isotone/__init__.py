@@ -5,8 +5,10 @@ Names are resolved on first use, so that scoring and certifying never load torch
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from isotone.names import load as _load
+from isotone.names import resolver as _resolver
 
 if TYPE_CHECKING:
     from isotone.certificate.certify import Certificate, certify
@@ -89,23 +91,18 @@ __all__ = [  # noqa: RUF022 (in the order of the table)
 ]
 
 
-_MODULES = ("export", "losses", "plot")  # that users reach as `isotone.plot`
+# Reached as `isotone.plot`; packages among them say in `__all__` what is public.
+_MODULES = (
+    *("estimators", "export", "files", "losses", "nn", "plot", "training"),
+    *("transport", "trigger"),
+)
+_resolve = _resolver(__name__, _HOME)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME and name not in _MODULES:
-        raise AttributeError(f"module 'isotone' has no attribute {name!r}")
-    try:
-        module = importlib.import_module(f"isotone.{_HOME.get(name, name)}")
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").split(".")[0]
-        if missing not in ("torch", "sklearn"):
-            raise
-        from isotone.extras import lacking
-
-        job = f"`isotone.{name}` trains networks and"
-        raise ImportError(lacking(job, missing, "train")) from error
-    return module if name in _MODULES else getattr(module, name)
+    if name in _MODULES:
+        return _load(f"isotone.{name}", f"isotone.{name}")
+    return _resolve(name)
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,7 @@
 
 The loader, the certifier, the engine, the trainers, the exports and the command line refuse what
 is beyond them before they begin. Within them, a model file that loads is certified in seconds, the
-largest in about ten, and in less than a gigabyte of memory. `cpp/isotone.hpp` has the same
+largest in about ten, and in less than a gigabyte of memory. `cpp/runtime/models.hpp` has the same
 numbers.
 """
 

@@ -196,7 +196,7 @@ class _View:
     def of(
         cls, frozen: FrozenNetwork, at: Point | None, X: Any, output: Which, probability: bool
     ) -> _View:
-        table = None if X is None else frozen.table(X)
+        table = None if X is None else frozen.encode(X)
         start = _point(frozen, at, table)
         return cls(frozen, start, table, _output(frozen, output), probability)
 
@@ -316,7 +316,9 @@ def _kind(frozen: FrozenNetwork, i: int, ends: Floats) -> str:
 
 def _scores(frozen: FrozenNetwork, rows: Floats) -> Floats:
     """Scores in float64, (n_rows, n_outputs)."""
-    scores: Floats = frozen.score(rows).astype(np.float64).reshape(len(rows), frozen.n_outputs)
+    scores: Floats = (
+        frozen.score_features(rows).astype(np.float64).reshape(len(rows), frozen.n_outputs)
+    )
     return scores
 
 

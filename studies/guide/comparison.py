@@ -4,8 +4,8 @@ Question: which models are monotone as computed, how steep are they, and what do
     the data and for several classes?
 Data: 3000 rows of three features, one increasing, one decreasing, one free; 50 000 random rows.
 Claim: networks in float32 are monotone up to rounding; trees jump; directions of several classes
-    are those of raw scores in tree libraries.
-Run time: about 10 seconds; --quick 3 seconds.
+    are those of raw scores in tree libraries; CatBoost breaks its constraints in two cases.
+Run time: about 25 seconds; --quick 6 seconds.
 """
 
 from __future__ import annotations
@@ -24,8 +24,13 @@ from mononet.torch import MonoInput, MonoLinear
 from torch import Tensor, nn
 
 import isotone
-from isotone.typing import Floats
+from studies.arrays import Floats
 from studies.figures import CYCLE, draw
+from studies.guide.catboost_models import (
+    falling_beside_categories,
+    falling_quantiles,
+    train_classifier,
+)
 from studies.study import Outcome, main
 
 Score = Callable[[Floats], Floats]
@@ -46,6 +51,7 @@ def run(quick: bool) -> Outcome:
     scores = {
         "LightGBM": train_lightgbm(X, y, "binary"),
         "XGBoost": train_xgboost(X, y, "binary:logistic"),
+        "CatBoost": train_classifier(X, y, DIRECTIONS),
         "monotonicnetworks": train_torch(authors(), X, y, epochs),
         "mononet": train_torch(Mixed(), X, y, epochs),
         "isotone": train_isotone(X, y, epochs),
@@ -59,7 +65,21 @@ def run(quick: bool) -> Outcome:
     numbers |= {f"class_{name}": share for name, share in shares.items()}
     median = train_xgboost(X, z, "reg:absoluteerror")
     numbers["absolute_error_XGBoost"] = falls(median, rows)["0.5"]
+    numbers |= catboost_cases(X, z, rows)
     return Outcome(numbers, figure(scores, X), table(wrong, jumps, shares))
+
+
+def catboost_cases(X: Floats, z: Floats, rows: Floats) -> dict[str, float]:
+    """Share of predictions that fall, step 0.5, beside categories and for several quantiles."""
+    given = X, z, rows, DIRECTIONS
+    return {
+        "categories_1_CatBoost": falling_beside_categories(*given, n_columns=1),
+        "categories_2_CatBoost": falling_beside_categories(*given, n_columns=2),
+        "categories_apart_CatBoost": falling_beside_categories(
+            *given, n_columns=2, max_ctr_complexity=1
+        ),
+        "quantiles_CatBoost": falling_quantiles(*given),
+    }
 
 
 def sample(n: int) -> tuple[Floats, Floats]:
@@ -170,7 +190,10 @@ def largest_jump(score: Score) -> float:
 
 
 def several_classes(X: Floats, z: Floats, rows: Floats, epochs: int) -> dict[str, float]:
-    """Share of rows in which the probability of the highest class falls, raised by 0.5."""
+    """Share of rows in which the probability of the highest class falls, raised by 0.5.
+
+    CatBoost refuses monotone constraints for several classes.
+    """
     y = np.digitize(z, [-1.0, 1.0]).astype(np.float64)
     of_highest = [[0, 0, 0], [0, 0, 0], DIRECTIONS]
     ours = isotone.MonotonicClassifier(

@@ -8,7 +8,7 @@ Run time: about 20 seconds; --quick 2 seconds.
 
 from __future__ import annotations
 
-from isotone.nn.layers import Apply
+from isotone.nn import Apply
 from studies.paper.scan import Scan, measure, show, table
 from studies.paper.toys import TOYS
 from studies.study import Outcome, main

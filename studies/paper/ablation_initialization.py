@@ -13,7 +13,7 @@ from typing import get_args
 
 import numpy as np
 
-from isotone.nn.initialization import Init
+from isotone.nn import Init
 from studies.paper.scan import Scan, measure, show, table
 from studies.paper.toys import TOYS
 from studies.study import Outcome, main

@@ -8,7 +8,7 @@ Run time: about 35 seconds; --quick 2 seconds.
 
 from __future__ import annotations
 
-from isotone.nn.norms import Norm
+from isotone.nn import Norm
 from studies.paper.scan import Scan, measure, show, table
 from studies.paper.toys import TOYS, steep
 from studies.study import Outcome, main

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from isotone.typing import Floats
+from studies.arrays import Floats
 
 
 class SignedDistance:

@@ -10,8 +10,8 @@ import torch
 
 from isotone import Ensemble, LipschitzNetwork, MonotonicNetwork, Recipe, certify, freeze, train
 from isotone.losses import Loss, SquaredError
-from isotone.nn.network import Options
-from isotone.typing import Floats
+from isotone.nn import Options
+from studies.arrays import Floats
 from studies.paper.toys import Toy
 
 
@@ -43,9 +43,9 @@ def fit(
     ensemble.train(toy.x, toy.y, loss, recipe)
 
 
-def full_batch(toy: Toy, steps: int, rate: float = 0.01) -> Recipe:
+def full_batch(toy: Toy, steps: int) -> Recipe:
     """One step an epoch, on all rows."""
-    return Recipe(epochs=steps, batch_size=len(toy.x), learning_rate=rate)
+    return Recipe(epochs=steps, batch_size=len(toy.x), learning_rate=0.01)
 
 
 @torch.no_grad()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.datasets import make_moons
 
-from isotone.typing import Floats
+from studies.arrays import Floats
 
 OUTLIER = 20  # index of the point with unit noise
 
@@ -28,8 +28,8 @@ class Toy:
     monotone: bool = False
 
 
-def absolute(seed: int = 0) -> Toy:
-    """|x| on [-1, 1] (Sec. 2.2); the same for all seeds."""
+def absolute() -> Toy:
+    """|x| on [-1, 1] (Sec. 2.2)."""
     x = np.linspace(-1.0, 1.0, 201)[:, None]
     return Toy(x, np.abs(x[:, 0]))
 
@@ -52,24 +52,24 @@ def logarithm(seed: int = 0, gap: tuple[float, float] = (6.0, 6.0)) -> Toy:
     return Toy(x[:, None], np.log(x) + 0.1 * np.sqrt(x) * rng.normal(size=30), 1.0, True)
 
 
-def flower(seed: int = 0, frequency: int = 12, n: int = 200) -> Toy:
+def flower(n: int = 200) -> Toy:
     """Three closed curves labeled 0, 0.5 and 1; the middle one has r = 1.5, α = 0.18, Eq. 12."""
     angle = np.linspace(0.0, 2.0 * math.pi, n, endpoint=False)
-    radius = 1.5 + 0.18 * np.cos(frequency * angle)
+    radius = 1.5 + 0.18 * np.cos(12 * angle)
     curve = radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     x = np.concatenate([scale * curve for scale in (2 / 3, 1.0, 4 / 3)])
     return Toy(x, np.repeat([0.0, 0.5, 1.0], n), 2.0)
 
 
-def moons(seed: int, n: int = 1000, noise: float = 0.05) -> Toy:
+def moons(seed: int, n: int = 1000) -> Toy:
     """Two moons, separable but close; labels 0 and 1."""
-    x, labels = make_moons(n, noise=noise, random_state=seed)
+    x, labels = make_moons(n, noise=0.05, random_state=seed)
     return Toy(np.asarray(x), labels.astype(np.float64))
 
 
-def steep(toy: Toy, factor: float = 4.0) -> Toy:
-    """The same shape, times a factor: λ grows, too."""
-    return replace(toy, y=factor * toy.y, lipschitz=factor * toy.lipschitz)
+def steep(toy: Toy) -> Toy:
+    """The same shape, four times as high: λ grows, too."""
+    return replace(toy, y=4.0 * toy.y, lipschitz=4.0 * toy.lipschitz)
 
 
 TOYS: dict[str, Callable[[], Toy]] = {

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from isotone import GroupSort
-from isotone.typing import Floats
+from studies.arrays import Floats
 
 
 class Stack:

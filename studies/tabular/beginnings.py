@@ -15,9 +15,9 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from isotone.nn.initialization import Init
-from isotone.training.recipe import Recipe
-from isotone.typing import Floats, Reals
+from isotone import Recipe
+from isotone.nn import Init
+from studies.arrays import Floats, Reals
 from studies.tabular import ours
 from studies.tabular.cells import CONTESTANTS, REFERENCE, Cell, key_of
 from studies.tabular.contest import View

@@ -6,24 +6,21 @@ so that a comparison can be stopped at any moment and goes on where it was.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import json
 import time
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
-import isotone
+from isotone.files import replacing
+from studies.fingerprint import ROOT, digest, files_of, sources
 from studies.tabular import ours, peers, taught, trees
 from studies.tabular.contest import Contestant
 from studies.tabular.protocols import Score, clean
 from studies.tabular.reference import OWN, SAME, reference
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent.parent
 Protocol = Literal["clean", "reference", "beginnings", "rehearsal"]
 
 CONTESTANTS: dict[str, Contestant] = {
@@ -42,8 +39,8 @@ CONTESTANTS: dict[str, Contestant] = {
     )
 }
 REFERENCE = ("reference", "reference_rows")  # the modules of that protocol
-_SHARED = ("datasets", "contest", "protocols")  # files are held by their digests
-_LEANS_ON = {"peers": ("stacks",), "taught": ("ours", "trees")}
+_HERE = __name__.rpartition(".")[0]
+_SHARED = tuple(f"{_HERE}.{name}" for name in ("datasets", "contest", "protocols"))
 _PACKAGES = {"xgboost": "xgboost-cpu", "sklearn": "scikit-learn"}
 
 
@@ -86,9 +83,8 @@ class Cell:
         seconds = round(time.process_time() - start, 2)
         content = {"key": self.key(), "seconds": seconds, "score": asdict(score)}
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        part = self.path.with_suffix(".part")
-        part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-        part.replace(self.path)
+        with replacing(self.path) as part:
+            part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n")
         return score
 
     def compute(self) -> Score:
@@ -97,28 +93,16 @@ class Cell:
         return clean(CONTESTANTS[self.contestant], self.dataset, self.split, self.quick)
 
 
-def key_of(contestant: Contestant, *modules: str) -> str:
-    """A digest of what a contestant is made of, of its protocol, and of these modules."""
-    own = type(contestant).__module__.rpartition(".")[2]
-    needs = ("isotone", "sklearn") if own == "taught" else (contestant.needs,)
-    return _digest((own, *_LEANS_ON.get(own, ()), *modules), needs)
+def key_of(contestant: Contestant, *protocol: str) -> str:
+    """A digest of what a contestant is made of, and of modules of its protocol."""
+    own = type(contestant).__module__
+    needs = ("isotone", "sklearn") if own == taught.__name__ else (contestant.needs,)
+    return _digest(own, protocol, needs)
 
 
 @lru_cache(maxsize=32)
-def _digest(modules: tuple[str, ...], needs: tuple[str, ...]) -> str:
-    digest = hashlib.sha256()
-    paths = [HERE / f"{name}.py" for name in (*_SHARED, *modules)]
-    for package in (_PACKAGES.get(name, name) for name in needs):
-        if package == "isotone":
-            paths += _sources()
-        else:
-            digest.update(f"{package} {importlib.metadata.version(package)}".encode())
-    for path in paths:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
-def _sources() -> Sequence[Path]:
-    """What a model of ours depends on."""
-    package = Path(isotone.__file__).parent
-    return sorted(package.rglob("*.py")) + sorted((ROOT / "cpp").rglob("*.[ch]pp"))
+def _digest(own: str, protocol: tuple[str, ...], needs: tuple[str, ...]) -> str:
+    paths = sources(own, *_SHARED) | files_of(f"{_HERE}.{name}" for name in protocol)
+    names = (_PACKAGES.get(name, name) for name in needs if name != "isotone")
+    versions = (f"{name} {importlib.metadata.version(name)}" for name in names)
+    return digest(paths, *versions)

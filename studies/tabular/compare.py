@@ -14,13 +14,15 @@ from pathlib import Path
 
 from rich.console import Console
 
+from studies.fingerprint import ROOT
 from studies.jobs import Done, Job, run_jobs
 from studies.tabular import beginnings, rehearsal
 from studies.tabular.beginnings import AUTHORS, INITS, Beginning
-from studies.tabular.cells import CONTESTANTS, ROOT, Cell
+from studies.tabular.cells import CONTESTANTS, Cell
 from studies.tabular.contest import Contestant
 from studies.tabular.datasets import LOADERS, load
 from studies.tabular.files import NoDataError
+from studies.tabular.picture import write_picture
 from studies.tabular.protocols import N_SPLITS, Score
 from studies.tabular.reference import N_SEEDS, OWN, PUBLISHED, RUNS, SAME
 from studies.tabular.rehearsal import REHEARSED, Rehearsal
@@ -49,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
 def wanted(
     console: Console, quick: bool, datasets: list[str] | None = None, n_splits: int = N_SPLITS
 ) -> list[Cell]:
-    """All cells, except those that are not stored and whose data are not to be had."""
+    """All cells, except those that are not stored and whose data are unavailable."""
     names = list(datasets or (QUICK if quick else LOADERS))
     cells = cells_of(names, 1 if quick else n_splits, quick)
     known = stored(cells)
@@ -70,6 +72,7 @@ def report(scores: dict[Cell, Score], quick: bool, console: Console, partly: boo
         results = summarize(known)
         save_results(results)
         write_page(results)
+        write_picture(results)
     elif not quick:
         n = len(every) - len(known)
         console.print(f"{n} cells are missing; results.json and docs/tabular.md stay as they are")
@@ -77,7 +80,7 @@ def report(scores: dict[Cell, Score], quick: bool, console: Console, partly: boo
 
 
 def available(console: Console, names: list[str]) -> list[str]:
-    """The data sets that are to be had; says what is missing."""
+    """The data sets that are available; says what is missing."""
     present = []
     for name in names:
         try:

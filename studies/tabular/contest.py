@@ -18,9 +18,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.estimators.automatic import scaling_kind as choose_kind
-from isotone.inputs.scaling import Scaling
-from isotone.typing import Floats
+from isotone import Scaling
+from isotone.estimators import choose_scaling
+from studies.arrays import Floats
 from studies.tabular.datasets import Dataset, Task
 
 BUDGET = 8  # settings per contestant
@@ -123,7 +123,7 @@ class View:
         kept = _columns(problem, rows)
         X = rows.X[:, kept]
         ones = np.ones(len(X))
-        kinds = [choose_kind(column, ones) for column in X.T]
+        kinds = [choose_scaling(column, ones) for column in X.T]
         scaling, directions = Scaling.fit(X, kinds), problem.directions[kept]
         if problem.task == "classification":
             return cls(kept, scaling, directions)

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from isotone.typing import Floats
+from studies.arrays import Floats
 from studies.tabular.files import find
 
 Task = Literal["classification", "regression"]
@@ -42,10 +42,6 @@ class Dataset:
     X: Floats
     y: Floats
     test: NDArray[np.bool_] | None = None
-
-    @property
-    def n_monotone(self) -> int:
-        return int(np.count_nonzero(self.directions))
 
 
 def _dataset(

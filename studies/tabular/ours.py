@@ -21,14 +21,11 @@ import numpy as np
 import torch
 
 import isotone
-from isotone.inputs.codes import Codes
+from isotone import Codes, MonotonicNetwork, Recipe
 from isotone.losses import CrossEntropy, Loss, SquaredError
-from isotone.nn.initialization import Init
-from isotone.nn.network import MonotonicNetwork
-from isotone.training.learners import FusedLearner, make_learner
-from isotone.training.recipe import Recipe
-from isotone.training.rows import Rows
-from isotone.typing import Floats, Reals
+from isotone.nn import Init
+from isotone.training import FusedLearner, Rows, make_learner
+from studies.arrays import Floats, Reals
 from studies.tabular.contest import (
     BUDGET,
     Choice,

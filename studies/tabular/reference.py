@@ -23,11 +23,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isotone.inputs.scaling import Scaling
-from isotone.nn.initialization import Init
-from isotone.nn.network import MonotonicNetwork
-from isotone.training.recipe import Recipe
-from isotone.typing import Floats
+from isotone import MonotonicNetwork, Recipe, Scaling
+from isotone.nn import Init
+from studies.arrays import Floats
 from studies.tabular import ours, peers
 from studies.tabular.contest import Problem, Table, View, sigmoid
 from studies.tabular.datasets import Dataset

@@ -8,22 +8,23 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from isotone.typing import Floats
+from studies.arrays import Floats
+from studies.fingerprint import ROOT
 from studies.tabular import beginnings
-from studies.tabular.cells import CONTESTANTS, HERE, ROOT, Cell
+from studies.tabular.cells import CONTESTANTS, Cell
 from studies.tabular.datasets import LOADERS
 from studies.tabular.protocols import Score
 from studies.tabular.reference import N_SEEDS, RUNS
 from studies.tabular.rehearsal import REHEARSED
 
 OURS = ("isotone, small", "isotone", "isotone, taught")
-RESULTS = HERE / "results.json"
+RESULTS = Path(__file__).with_name("results.json")
 PAGE = ROOT / "docs" / "tabular.md"
 Summary = dict[str, Any]
 Results = dict[str, dict[str, dict[str, Summary]]]  # protocol, data set, contestant
@@ -119,35 +120,28 @@ def number(value: float, like: float) -> str:
 
 
 def overview(results: Results) -> str:
-    """One row per data set: published, reference, clean, the best monotone peer, the verdict."""
-    head = (
-        "| data | metric | published | reference: isotone, small | clean: isotone, small "
-        "| clean: isotone | clean: isotone, taught | clean: best monotone peer "
-        "| small, against all monotone peers | isotone, against all monotone peers "
-        "| isotone, taught, against all monotone peers |\n" + "| --- " * 11 + "|\n"
-    )
+    """One row per data set: our models, the best monotone peer, the verdicts."""
+    head = [
+        "data",
+        "metric",
+        *OURS,
+        "best monotone peer",
+        *(f"verdict, {name}" for name in OURS[1:]),
+    ]
     rows = [_overview_row(results, dataset) for dataset in LOADERS if dataset in results["clean"]]
-    return head + "".join(rows)
+    return _markdown([head, ["---"] * len(head), *rows])
 
 
-def _overview_row(results: Results, dataset: str) -> str:
+def _overview_row(results: Results, dataset: str) -> list[str]:
     clean = results["clean"][dataset]
-    published = "–"
-    if dataset in PUBLISHED:
-        published = " to ".join(str(value) for value in PUBLISHED[dataset])
-        published += f" ({place})" if (place := rank(dataset, results)) else ""
-    reference = results.get("reference", {}).get(dataset, {}).get("isotone, small")
     peer = best_peer(dataset, clean)
-    cells = [
+    return [
         TITLES[dataset],
         METRICS[dataset],
-        published,
-        f"{_with(reference, 'deviation')}, {reference['n_parameters']} p." if reference else "–",
         *(_with(clean[name]) if name in clean else "–" for name in OURS),
         f"{_with(clean[peer])}, {peer}" if peer else "–",
-        *(verdict(dataset, clean, name) for name in OURS),
+        *(verdict(dataset, clean, name) for name in OURS[1:]),
     ]
-    return "| " + " | ".join(cells) + " |\n"
 
 
 def rank(dataset: str, results: Results) -> str:
@@ -226,7 +220,10 @@ def _reference_row(results: Results, dataset: str) -> str:
     found = results.get("reference", {}).get(dataset)
     if found is None:
         return ""
-    published = " to ".join(map(str, PUBLISHED[dataset])) if dataset in PUBLISHED else "–"
+    published = "–"
+    if dataset in PUBLISHED:
+        published = " to ".join(map(str, PUBLISHED[dataset]))
+        published += f" ({place})" if (place := rank(dataset, results)) else ""
     cells = [TITLES[dataset], METRICS[dataset], published]
     for name in RUNS:
         summary = found.get(name)
@@ -240,29 +237,39 @@ def _of_reference(summary: Summary) -> str:
 
 
 def detail(results: Results) -> str:
-    """A table for every data set with all contestants of the clean protocol."""
-    return "\n".join(
-        f"### {TITLES[dataset]}\n\n{_detail(results, dataset)}"
-        for dataset in LOADERS
-        if dataset in results["clean"]
-    )
+    """All contestants of the clean protocol: scores, sizes, then violations and slopes."""
+    clean = {
+        dataset: results["clean"][dataset] for dataset in LOADERS if dataset in results["clean"]
+    }
+    names = [name for name in CONTESTANTS if any(name in table for table in clean.values())]
+    free = [name for name in names if not CONTESTANTS[name].monotone]
+    shown = [
+        _by_dataset("score", clean, names, _with),
+        _by_dataset("parameters", clean, names, lambda summary: str(summary["n_parameters"])),
+        _by_dataset(
+            "violations", clean, free, lambda summary: f"{100 * summary['violations']:.1f} %"
+        ),
+        _by_dataset("slope", clean, OURS, _slope),
+    ]
+    return "\n".join(shown)
 
 
-def _detail(results: Results, dataset: str) -> str:
-    clean = results["clean"][dataset]
-    head = (
-        f"| {METRICS[dataset]} | clean | splits | parameters | violations found "
-        "| certified slope |\n| --- | --- | --- | --- | --- | --- |\n"
-    )
-    rows = []
-    for name in CONTESTANTS:
-        if name in clean:
-            summary = clean[name]
-            slope = f"≤ {summary['slope']:.2f}" if summary["slope"] is not None else "–"
-            found = f"{100 * summary['violations']:.1f} %" if summary["violations"] else "0"
-            cells = name, _with(summary), summary["n"], summary["n_parameters"], found, slope
-            rows.append("| " + " | ".join(map(str, cells)) + " |\n")
-    return head + "".join(rows)
+def _slope(summary: Summary) -> str:
+    return "–" if summary["slope"] is None else f"≤ {summary['slope']:.2f}"
+
+
+def _by_dataset(
+    title: str,
+    clean: Mapping[str, Mapping[str, Summary]],
+    names: Sequence[str],
+    show: Callable[[Summary], str],
+) -> str:
+    """A table with a row per data set and a column per contestant."""
+    rows = [[title, *names], ["---"] * (1 + len(names))]
+    for dataset, table in clean.items():
+        cells = [show(table[name]) if name in table else "–" for name in names]
+        rows.append([TITLES[dataset], *cells])
+    return _markdown(rows)
 
 
 def starts(results: Results) -> str:
@@ -317,21 +324,19 @@ def _goal_of(name: str, clean: Mapping[str, Mapping[str, Summary]]) -> list[str]
     by = {word: [TITLES[d] for d in clean if words[d] == word] for word in ("ahead", "level")}
     n = sum(map(len, by.values()))
     told = "; ".join(f"{word} on {', '.join(names)}" for word, names in by.items() if names)
-    lines = [f'- **Reached** by "{name}" on {n} of {len(words)}: {told}.\n']
+    lines = [f'- **"{name}": {n} of {len(words)}.** {told[:1].upper()}{told[1:]}.\n']
     for dataset, table in clean.items():
         if words[dataset].startswith("behind"):
             peer = best_peer(dataset, table)
             mine, theirs = _with(table[name]), _with(table[peer])
-            lines.append(
-                f"  - **Not reached** on {TITLES[dataset]}: {mine} against {theirs}, {peer}.\n"
-            )
+            lines.append(f"  - Behind on {TITLES[dataset]}: {mine} against {theirs}, {peer}.\n")
     pairs = {
         dataset: ", ".join(_behind(dataset, table, name, paired=True))
         for dataset, table in clean.items()
         if name in table and not words[dataset].startswith("behind")
     }
     told = "; ".join(f"{TITLES[d]}: {peers}" for d, peers in pairs.items() if peers)
-    return [*lines, f"  - Level, but behind by the paired error: {told}.\n"] if told else lines
+    return [*lines, f"  - Level, but behind if splits are paired: {told}.\n"] if told else lines
 
 
 TABLES = {
@@ -351,5 +356,5 @@ def render(text: str, results: Results) -> str:
     )
 
 
-def write_page(results: Results, page: Path = PAGE) -> None:
-    page.write_text(render(page.read_text(), results))
+def write_page(results: Results) -> None:
+    PAGE.write_text(render(PAGE.read_text(), results))

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from isotone.inputs.codes import Codes
-from isotone.training.recipe import Recipe
-from isotone.training.rows import Rows
-from isotone.typing import Floats
+from isotone import Codes, Recipe
+from isotone.training import Rows
+from studies.arrays import Floats
 from studies.tabular.contest import Choice, Model, Problem, Table, View
 from studies.tabular.ours import Both, Coded, Scout, Setting
 from studies.tabular.trees import HistGradientBoosting

@@ -15,7 +15,7 @@ from functools import cache
 from matplotlib.axes import Axes
 
 import isotone
-from isotone.transport.wasserstein import Schedule
+from isotone.transport import Schedule
 from studies.figures import BLACK, CYCLE, draw
 from studies.study import Outcome, main
 from studies.transport.pairs import KINDS, draw_pair, exact_distance

@@ -16,9 +16,8 @@ import numpy as np
 import torch
 from matplotlib.axes import Axes
 
-from isotone.transport.fits import ShapeFit, Turns, fit_shape
-from isotone.transport.shapes import Outlines
-from isotone.typing import Floats
+from isotone.transport import Outlines, ShapeFit, Turns, fit_shape
+from studies.arrays import Floats
 from studies.figures import BLUE, GRAY, ORANGE, draw
 from studies.study import Outcome, main
 from studies.transport.outlines import BOX, KINDS, NOISE, Sample, draw_sample

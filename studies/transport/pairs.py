@@ -6,7 +6,7 @@ import numpy as np
 import ot
 from scipy.spatial.distance import cdist
 
-from isotone.typing import Floats
+from studies.arrays import Floats
 
 KINDS = ("shifted", "ring", "clusters", "alike")
 

@@ -2,7 +2,7 @@
 
     python -m studies.trigger --sample results/trigger/sample --out results/trigger
 
-`python -m studies.trigger.page` then renews docs/trigger.md from what was found.
+`python -m studies.trigger.pages` then renews docs/trigger.md from what was found.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from typing import Any
 
 import torch
 
-from studies.trigger import (
-    checks,
+from studies.trigger.analysis import (
     dependence,
     detectors,
     scan,
@@ -28,9 +27,10 @@ from studies.trigger import (
     study,
     wrong,
 )
-from studies.trigger.models import Effort, Trees
-from studies.trigger.study import FREE, OURS, TREES
-from studies.trigger.tables import Tables
+from studies.trigger.analysis.models import Effort, Trees
+from studies.trigger.analysis.study import FREE, OURS, TREES
+from studies.trigger.analysis.tables import Tables
+from studies.trigger.simulation import checks
 
 
 @dataclass(frozen=True)

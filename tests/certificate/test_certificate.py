@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
+from bench.last_bit import adversarial
 from isotone import FrozenNetwork, Log, MonotonicNetwork, Scaling, certify, freeze
 from isotone.certificate import bounds
 from isotone.frozen.steps import Blend, Dense
-from last_bit import adversarial
 from networks import by_hand, small
 
 certify_once = cache(certify)

@@ -14,7 +14,6 @@ import pytest
 
 import isotone
 from isotone import cli
-from isotone.frozen.encoding import Encoding
 
 N = 240
 RNG = np.random.default_rng(0)
@@ -92,9 +91,9 @@ def test_the_walk_ends_at_a_certified_model_that_scores_the_same_table(clients: 
     assert frozen.features == names
     assert frozen.monotonic_cst.tolist() == [[0, 0, 0, 1, -1, -1, 0]]
     assert pa.csv.read_csv(scores).num_rows == N
-    X = Encoding.of(frozen).encode(pa.table(COLUMNS).combine_chunks().to_batches()[0])
+    X = frozen.encode(pa.table(COLUMNS))
     richer = X + 1000.0 * (np.array(names) == "incme")
-    assert np.all(frozen.score(richer) >= frozen.score(X))
+    assert np.all(frozen.score_features(richer) >= frozen.score_features(X))
 
 
 def test_several_classes_have_monotone_probabilities(clients: Path) -> None:
@@ -106,9 +105,10 @@ def test_several_classes_have_monotone_probabilities(clients: Path) -> None:
     place = frozen.features.index("incme")
     assert frozen.monotonic_cst[:, place].tolist() == [-1, 0, 1]
     assert isotone.certify(frozen).holds
-    X = Encoding.of(frozen).encode(pa.table(COLUMNS).combine_chunks().to_batches()[0])
+    X = frozen.encode(pa.table(COLUMNS))
     richer = X + 1000.0 * (np.arange(X.shape[1]) == place)
-    difference = frozen.probability(richer) - frozen.probability(X)
+    before, after = (frozen.score_features(rows) for rows in (X, richer))
+    difference = frozen.to_probability(after) - frozen.to_probability(before)
     assert np.all(difference[:, 0] <= 0)
     assert np.all(difference[:, 2] >= 0)
     metrics = json.loads((out / "metrics.json").read_text())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from isotone import Log
-from isotone.estimators.automatic import scaling_kind
+from isotone.estimators.automatic import choose_scaling
 from isotone.estimators.directions import slopes
 
 RNG = np.random.default_rng(0)
@@ -27,11 +27,11 @@ RNG = np.random.default_rng(0)
     ],
 )
 def test_the_scaling_fits_the_column(x: Any, kind: Any) -> None:
-    assert scaling_kind(x, np.ones(500)) == kind
+    assert choose_scaling(x, np.ones(500)) == kind
 
 
 def test_counts_with_zeros_get_a_logarithm_with_an_offset() -> None:
-    kind = scaling_kind(np.floor(RNG.lognormal(1.0, 1.5, 500)), np.ones(500))
+    kind = choose_scaling(np.floor(RNG.lognormal(1.0, 1.5, 500)), np.ones(500))
     assert isinstance(kind, Log)
     assert kind.offset > 0
 

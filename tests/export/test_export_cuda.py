@@ -59,5 +59,5 @@ def test_an_export_is_checked(tmp_path: Path) -> None:
     export.write(small(), "cuda", tmp_path / "model")
     files = sorted(path.name for path in (tmp_path / "model").iterdir())
     assert files == ["example.cu", "model.cuh"]
-    assert RUNTIME.read_text() == (root() / "cpp/scalar.cuh").read_text()
+    assert RUNTIME.read_text() == (root() / "cpp/runtime/scalar.cuh").read_text()
     assert RUNTIME.read_text() in (tmp_path / "model" / "model.cuh").read_text()

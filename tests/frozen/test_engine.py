@@ -24,6 +24,10 @@ from isotone.typing import Floats, Reals
 from networks import small
 
 
+def missing_or(bad: float) -> str:
+    return "missing" if math.isnan(bad) else str(bad)
+
+
 def same_bits(a: Reals, b: Reals) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
@@ -149,7 +153,7 @@ def test_whole_rows_are_read_as_their_columns_are(kinds: list[Any], precision: A
     X = np.random.default_rng(0).exponential(size=(309, 9)).astype("f4").astype("f8")
     frozen = small((1,) * 9, scaling=Scaling.fit(X, kinds), precision=precision)
     for isa in Engine.instruction_sets():
-        engine = Engine(frozen, nonfinite=-7.5, isa=isa)
+        engine = Engine(frozen, on_unseen=-7.5, isa=isa)
         expected = engine(np.asfortranarray(X))
         for n_rows in (309, 128, 68, 12):
             for kind in ("f4", "f8"):
@@ -207,8 +211,8 @@ class Uneven:
 
 
 def test_nothing_is_scored_of_uneven_columns() -> None:
-    for nonfinite in ("raise", -1.0):
-        engine = Engine(small(), nonfinite=nonfinite)  # type: ignore[arg-type]
+    for on_unseen in ("error", -1.0):
+        engine = Engine(small(), on_unseen=on_unseen)  # type: ignore[arg-type]
         with pytest.raises(ValueError, match=r"have lengths \[4, 4, 3\]"):
             engine(Uneven(4, 4, 3))
         with pytest.raises(ValueError, match="has 4 rows but its columns have 3"):
@@ -223,7 +227,7 @@ def test_threads_that_cannot_be_had_are_done_without() -> None:
 @pytest.mark.parametrize("kind", [np.float16, np.longdouble, ">f8", object])
 def test_the_score_of_gaps_holds_for_converted_arrays(kind: Any) -> None:
     X = np.array([[0.0, 1.0, math.nan], [0.0, 1.0, 2.0]]).astype(kind)
-    assert Engine(small(), nonfinite=-1.0)(X)[0] == -1.0
+    assert Engine(small(), on_unseen=-1.0)(X)[0] == -1.0
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -233,30 +237,30 @@ def test_what_is_not_finite_is_never_scored(bad: float, row: int) -> None:
     X = np.random.default_rng(0).normal(size=(309, 3))
     expected = frozen.score(X)
     X[row, 1] = bad
-    with pytest.raises(ValueError, match=f"feature 'x1' is {bad} in row {row}"):
+    with pytest.raises(ValueError, match=f"column 'x1' is {missing_or(bad)} in row {row}"):
         frozen.score(X)
     table = pa.table({name: X[:, i] for i, name in enumerate(frozen.features)})
-    with pytest.raises(ValueError, match=f"feature 'x1' is {bad} in row {row}"):
+    with pytest.raises(ValueError, match=f"column 'x1' is {missing_or(bad)} in row {row}"):
         frozen.score(table)
     for isa in Engine.instruction_sets():
-        score = Engine(frozen, nonfinite=-7.5, isa=isa)(X)
+        score = Engine(frozen, on_unseen=-7.5, isa=isa)(X)
         assert score[row] == -7.5
         assert np.array_equal(np.delete(score, row), np.delete(expected, row))
-    assert math.isnan(Engine(frozen, nonfinite=math.nan)(X)[row])
+    assert math.isnan(Engine(frozen, on_unseen=math.nan)(X)[row])
 
 
 def test_missing_values_of_frames_count_as_nan() -> None:
     frozen = small()
     table = pa.table({"x0": pa.array([1.0, None]), "x1": [1.0, 2.0], "x2": [1, 2]})
-    with pytest.raises(ValueError, match="feature 'x0' is nan in row 1"):
+    with pytest.raises(ValueError, match="column 'x0' is missing in row 1"):
         frozen.score(table)
-    assert Engine(frozen, nonfinite=0.5)(table)[1] == 0.5
-    assert Engine(frozen, nonfinite=0.5)(table.to_pandas())[1] == 0.5
-    assert Engine(frozen, nonfinite=0.5)(pl.from_arrow(table))[1] == 0.5
+    assert Engine(frozen, on_unseen=0.5)(table)[1] == 0.5
+    assert Engine(frozen, on_unseen=0.5)(table.to_pandas())[1] == 0.5
+    assert Engine(frozen, on_unseen=0.5)(pl.from_arrow(table))[1] == 0.5
 
 
 def test_an_engine_survives_pickling() -> None:
-    engine = pickle.loads(pickle.dumps(Engine(small(), nonfinite=1.5)))
+    engine = pickle.loads(pickle.dumps(Engine(small(), on_unseen=1.5)))
     assert engine([[math.nan, 0.0, 0.0]])[0] == 1.5
     frozen = small()
     frozen.score([[0.0, 0.0, 0.0]])
@@ -265,17 +269,17 @@ def test_an_engine_survives_pickling() -> None:
 
 def test_wrong_arguments_are_explained() -> None:
     frozen = small()
-    with pytest.raises(ValueError, match="`nonfinite='ignore'` is unknown"):
-        Engine(frozen, nonfinite="ignore")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="`on_unseen='ignore'` is unknown"):
+        Engine(frozen, on_unseen="ignore")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="`threads=0` must be at least 1"):
         Engine(frozen, threads=0)
     with pytest.raises(ValueError, match="is too large for float32"):
-        Engine(small(precision="float32"), nonfinite=1e300)
+        Engine(small(precision="float32"), on_unseen=1e300)
     with pytest.raises(ValueError, match='`isa="mmx"` does not run here'):
         Engine(frozen, isa="mmx")
     with pytest.raises(ValueError, match=r"shape \(2, 2\); it must have rows and 3 columns"):
         frozen.score(np.zeros((2, 2)))
     with pytest.raises(ValueError, match="0 columns 'x2'"):
         frozen.score(pd.DataFrame({"x0": [0.0], "x1": [0.0]}))
-    with pytest.raises(ValueError, match="feature 'x1' holds no numbers"):
+    with pytest.raises(ValueError, match="column 'x1' holds the text 'a' in row 0"):
         frozen.score(pd.DataFrame({"x0": [0.0], "x1": ["a"], "x2": [0.0]}, dtype=object))

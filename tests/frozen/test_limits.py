@@ -259,7 +259,7 @@ def test_the_engine_refuses_a_merge_of_other_units_and_a_target_of_another_size(
 def test_the_trainer_refuses_shapes_whose_size_overflows() -> None:
     widths = [2**31 - 1] * 6
     with pytest.raises(ValueError, match="too many parameters"):
-        _engine.Stack(widths, [1] * 5, "one", "mse")
+        _engine.Stack(widths, [1] * 5, "one", "squared_error")
 
 
 # ---- doors ---------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ def test_an_unknown_version_is_named(path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(modelfile, "FORMAT_VERSION", 99)
     small().save(path)
     monkeypatch.undo()
-    with pytest.raises(ValueError, match="format version 99; this isotone reads version 1"):
+    with pytest.raises(ValueError, match="format version 99; this isotone reads versions 1 and 2"):
         load(path)
 
 

@@ -50,14 +50,14 @@ def check(target: Path) -> None:
 def test_every_file_gets_its_scores_once(source: Path, tmp_path: Path) -> None:
     scoring, target = Scoring(FROZEN, ("id",)), tmp_path / "out"
     steps: list[tuple[int, int]] = []
-    assert score_directory(scoring, source, target, HERE, lambda *n: steps.append(n)) == 6
+    assert score_directory(scoring, source, target, HERE, lambda *n: steps.append(n)).n == 6
     assert steps == [(k, N_FILES) for k in range(N_FILES + 1)]
     check(target)
-    assert score_directory(scoring, source, target, HERE) == 0
+    assert score_directory(scoring, source, target, HERE).n == 0
     (target / "part0" / "2.parquet").unlink()
-    assert score_directory(scoring, source, target, HERE) == 1
+    assert score_directory(scoring, source, target, HERE).n == 1
     os.utime(source / "part1" / "3.parquet")  # newer than its scores, but the same
-    assert score_directory(scoring, source, target, HERE) == 0
+    assert score_directory(scoring, source, target, HERE).n == 0
     check(target)
 
 
@@ -73,7 +73,7 @@ def test_a_table_that_is_replaced_by_an_older_one_is_scored_again(
     pa.parquet.write_table(pa.table(columns | {"id": np.arange(len(other))}), replaced)
     assert (replaced.stat().st_size == before.st_size) == same_size
     os.utime(replaced, ns=(before.st_atime_ns - 10**12, before.st_mtime_ns - 10**12))
-    assert score_directory(Scoring(FROZEN), source, target, HERE) == 1
+    assert score_directory(Scoring(FROZEN), source, target, HERE).n == 1
     scores = pa.parquet.read_table(target / "part1" / "3.parquet")["score"].to_numpy()
     assert np.array_equal(scores, FROZEN.score(other))
 
@@ -83,7 +83,7 @@ def test_scores_that_are_damaged_are_written_again(source: Path, tmp_path: Path)
     score_directory(Scoring(FROZEN, ("id",)), source, target, HERE)
     (target / "part0" / "2.parquet").write_text("junk")
     pa.parquet.write_table(pa.table({"score": [1.0]}), target / "part1" / "3.parquet")
-    assert score_directory(Scoring(FROZEN, ("id",)), source, target, HERE) == 2
+    assert score_directory(Scoring(FROZEN, ("id",)), source, target, HERE).n == 2
     check(target)
 
 
@@ -111,7 +111,7 @@ def test_a_foreign_file_is_not_taken_for_scores(source: Path, tmp_path: Path) ->
         score_directory(Scoring(FROZEN), source, tmp_path / "out", HERE)
     foreign.unlink()
     (source / "part1" / "1.PARQUET").hardlink_to(source / "part1" / "1.parquet")
-    assert score_directory(Scoring(FROZEN), source, tmp_path / "out", HERE) == N_FILES + 1
+    assert score_directory(Scoring(FROZEN), source, tmp_path / "out", HERE).n == N_FILES + 1
 
 
 def test_a_table_that_is_read_is_never_replaced(tmp_path: Path) -> None:
@@ -175,3 +175,18 @@ def test_columns_to_keep_may_be_separated_by_commas(tmp_path: Path) -> None:
     assert columns("b, a", "x0") == ["b", "a", "x0", "score"]
     assert columns("a,b") == ["a,b", "score"]  # there is a column of that name
     assert columns("b,a", directory=True) == ["b", "a", "score"]
+
+
+def test_rows_unlike_any_in_training_cost_no_other_row_its_score(tmp_path: Path) -> None:
+    source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
+    columns = {name: [1.0, 2.0, 3.0] for name in FROZEN.features}
+    strange = columns | {FROZEN.features[0]: [1.0, None, 3.0]}
+    pyarrow.parquet.write_table(pa.table(strange), source)
+    for policy, expected in (("skip", None), (-7.5, -7.5)):
+        scored = Scoring(FROZEN, on_unseen=policy).score(str(source), str(target))  # type: ignore[arg-type]
+        assert scored == (3, 1)
+        found = pyarrow.parquet.read_table(target)["score"].to_pylist()
+        assert found[1] == expected
+        assert [found[0], found[2]] == FROZEN.score(columns)[[0, 2]].tolist()
+    with pytest.raises(ValueError, match="is missing in row 1"):
+        Scoring(FROZEN).score(str(source), str(target))

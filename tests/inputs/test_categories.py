@@ -65,8 +65,8 @@ def test_estimators_refuse_categories_with_advice(frame: Any, make: Any) -> None
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
 def test_models_and_scalings_refuse_categories(frame: Any) -> None:
     network = classifier(max_iter=1).fit(NUMBERS, people(N)[1]).network_
-    for use in (network.score, network.table, isotone.Engine(network)):
-        with pytest.raises(ValueError, match=r"feature 'zone' holds categories.*convert the col"):
+    for use in (network.score, network.encode, isotone.Engine(network)):
+        with pytest.raises(ValueError, match=r"column 'zone' is stored as categories.*convert it"):
             use(frame)
     with pytest.raises(ValueError, match=r"no table of numbers \(zone hold categories\); conv"):
         isotone.Scaling.fit(frame, "standard")

@@ -178,7 +178,7 @@ def test_frames_in_memory_are_read_the_same_way(model: Path, frame: str, kind: s
 
     exact, column = COLUMNS[kind]
     X = FRAMES[frame](pa.table({"x": column}))
-    assert load(model).table(X)[:, 0].tolist() == [float(value) for value in exact]
+    assert load(model).encode(X)[:, 0].tolist() == [float(value) for value in exact]
     assert np.all(np.diff(load(model).score(X)) >= 0)
 
 

@@ -47,11 +47,11 @@ def test_na_of_pandas_is_a_missing_value() -> None:
     frozen = isotone.freeze(
         isotone.MonotonicNetwork([2, 2, 1], monotonic_cst=[0, 0]), features=["a", "b"]
     )
-    engine = isotone.Engine(frozen, nonfinite=-7.0)
+    engine = isotone.Engine(frozen, on_unseen=-7.0)
     for X in (frame, frame.astype({"b": "Int64"}), frame.to_numpy(dtype=object)):
         assert np.array_equal(engine(X), engine(as_nan))
         assert (engine(X) == -7.0).tolist() == [False, True, False] * 40
     flags = pd.DataFrame({"a": pd.array([True, None, False], "boolean"), "b": 1.0})
     assert (engine(flags) == -7.0).tolist() == [False, True, False]
-    with pytest.raises(ValueError, match="feature 'a' is nan in row 1"):
+    with pytest.raises(ValueError, match="column 'a' is missing in row 1"):
         frozen.score(frame)

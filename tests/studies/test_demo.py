@@ -11,10 +11,10 @@ import pytest
 
 import isotone
 from demo import __main__ as demo
-from demo import files, summary
+from demo import summary
 from isotone.data.table import read_numbers
-from studies.trigger.models import Effort
-from studies.trigger.study import OURS
+from studies.trigger.analysis.models import Effort
+from studies.trigger.analysis.study import OURS
 
 
 @pytest.fixture(scope="module")
@@ -30,15 +30,15 @@ def test_everything_that_the_summary_names_is_there(made: tuple[Path, summary.Fa
     named = [word.rstrip("/,") for line in lines for word in line.split() if str(out) in word]
     assert len(named) == 9
     assert all(Path(name).exists() for name in named)
-    page = (out / files.SUMMARY).read_text(encoding="utf-8")
+    page = (out / summary.SUMMARY).read_text(encoding="utf-8")
     assert "certificate **holds**" in page
     assert "{" not in page
-    assert {path.name for path in (out / files.CPP).iterdir()} >= {"isotone.hpp", "trigger.hpp"}
+    assert {path.name for path in (out / summary.CPP).iterdir()} >= {"isotone.hpp", "trigger.hpp"}
 
 
 def test_the_command_and_the_study_find_the_same(made: tuple[Path, summary.Facts]) -> None:
     out, facts = made
-    found, verdict = json.loads((out / files.WORKING_POINT).read_text()), facts.four[OURS]
+    found, verdict = json.loads((out / summary.WORKING_POINT).read_text()), facts.four[OURS]
     assert found["threshold"] == verdict.point.threshold
     assert found["rate"] == verdict.point.rate
     assert found["rate_error"] == verdict.point.rate_error
@@ -49,9 +49,9 @@ def test_the_command_and_the_study_find_the_same(made: tuple[Path, summary.Facts
 
 def test_scores_are_those_of_the_model(made: tuple[Path, summary.Facts]) -> None:
     out, facts = made
-    frozen = isotone.load(out / files.MODEL)
+    frozen = isotone.load(out / summary.MODEL)
     sample = demo.SAMPLE / "collisions.parquet"
-    scores = pyarrow.parquet.read_table(out / files.SCORES)["score"].to_numpy()
+    scores = pyarrow.parquet.read_table(out / summary.SCORES)["score"].to_numpy()
     assert np.array_equal(scores, frozen.score(read_numbers(sample, frozen.features)))
     assert facts.certificate.fingerprint == frozen.fingerprint
     assert facts.flips <= facts.flip_bound

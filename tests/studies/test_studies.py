@@ -13,7 +13,7 @@ import torch
 from scipy.spatial import cKDTree
 
 from studies.claims import Claim, groups, load_claims
-from studies.fingerprint import ROOT, fingerprint, sources
+from studies.fingerprint import ROOT, digest, fingerprint, sources
 from studies.pages import claims_table, show, write_pages
 from studies.paper.distance import SignedDistance
 from studies.paper.toys import OUTLIER, flower, logarithm, outlier
@@ -100,6 +100,81 @@ def test_results_depend_on_the_code_they_use_and_on_nothing_else() -> None:
     assert names.isdisjoint({"fig2_monotone.py", "study.py", "sweep.py", "estimators.py"})
     quick, full = (fingerprint("studies.paper.fig1_outlier", f"{q}") for q in (True, False))
     assert quick != full
+
+
+PACKAGE = {
+    "__init__.py": "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n"
+    "    from isotone.nn.layers import Layer\n    from isotone.other import unused\n",
+    "nn/layers.py": '"""Layers."""\n\n\nclass Layer:\n    """One."""\n\n    width = 20\n',
+    "other.py": "def unused():\n    return 0\n",
+}
+STUDY = {"one.py": "import isotone\n\n\ndef run():\n    return isotone.Layer.width\n"}
+
+
+def key(tmp_path: Path, name: str, study: dict[str, str], package: dict[str, str]) -> str:
+    """The fingerprint of a study, if these were all files there are."""
+    for top, files in (("studies", study), ("isotone", package)):
+        for path, text in files.items():
+            file = tmp_path / name / top / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    folders = {top: tmp_path / name / top for top in ("studies", "isotone")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("studies.fingerprint.FOLDERS", folders)
+        return fingerprint("studies.one", "")
+
+
+def replaced(files: dict[str, str], path: str, old: str, new: str) -> dict[str, str]:
+    assert old in files[path]
+    return files | {path: files[path].replace(old, new)}
+
+
+def test_words_and_places_leave_the_key_of_results_as_it_is(tmp_path: Path) -> None:
+    before = key(tmp_path, "before", STUDY, PACKAGE)
+    document = '"""Layers."""', '"""A very different text."""'
+    words = replaced(PACKAGE, "nn/layers.py", *document)
+    words = replaced(words, "nn/layers.py", "width = 20", "width = 20  # as in the paper")
+    assert key(tmp_path, "words", STUDY, words) == before
+    undocumented = replaced(PACKAGE, "nn/layers.py", '    """One."""\n\n', "")
+    assert key(tmp_path, "undocumented", STUDY, undocumented) == before
+    moved = replaced(PACKAGE, "__init__.py", "isotone.nn.layers", "isotone.network.units")
+    moved["network/units.py"] = moved.pop("nn/layers.py")
+    assert key(tmp_path, "moved", STUDY, moved) == before
+    unrelated = replaced(PACKAGE, "other.py", "return 0", "return 1")
+    assert key(tmp_path, "unrelated", STUDY, unrelated) == before
+
+
+def test_code_changes_the_key_of_results(tmp_path: Path) -> None:
+    wider = replaced(PACKAGE, "nn/layers.py", "width = 20", "width = 21")
+    twice = replaced(STUDY, "one.py", "isotone.Layer.width", "2 * isotone.Layer.width")
+    other = replaced(STUDY, "one.py", "isotone.Layer.width", "isotone.unused()")
+    versions = [(STUDY, PACKAGE), (STUDY, wider), (twice, PACKAGE), (other, PACKAGE)]
+    keys = {key(tmp_path, str(i), *files) for i, files in enumerate(versions)}
+    assert len(keys) == len(versions)
+
+
+def test_imports_count_as_what_they_bring(tmp_path: Path) -> None:
+    """The same name from another module is other code, though both modules were there before."""
+    both = "from isotone.a import f\nfrom isotone.b import g\n\n\ndef run():\n    return f(g())\n"
+    package = {"a.py": "def f(): return 1\ndef g(): return 2\n"}
+    package |= {"b.py": "def f(): return 3\ndef g(): return 4\n"}
+    before = key(tmp_path, "before", {"one.py": both}, package)
+    swapped = both.replace(".a import f", ".b import f").replace(".b import g", ".a import g")
+    assert key(tmp_path, "swapped", {"one.py": swapped}, package) != before
+    renamed = {"c.py": package["a.py"], "d.py": package["b.py"]}
+    study = both.replace("isotone.b", "isotone.d").replace("isotone.a", "isotone.c")
+    assert key(tmp_path, "renamed", {"one.py": study}, renamed) == before
+
+
+def test_c_plus_plus_counts_where_it_is_used_and_byte_by_byte(tmp_path: Path) -> None:
+    used, unused = ("studies.paper.fig1_outlier", "studies.tabular.trees")
+    assert any(path.suffix == ".cpp" for path in sources(used))
+    assert {path.suffix for path in sources(unused)} == {".py"}
+    (tmp_path / "a.cpp").write_text("int a;")
+    (tmp_path / "b.cpp").write_text("int a;")
+    one, two = (digest([tmp_path / name]) for name in ("a.cpp", "b.cpp"))
+    (tmp_path / "b.cpp").write_text("int a; // of ours")
+    assert one == two != digest([tmp_path / "b.cpp"])
 
 
 def test_a_claim_judges_and_complains() -> None:

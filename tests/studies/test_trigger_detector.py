@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from studies.trigger.candidates import CHARM, MIXED, corrected_mass, labels, pairs
-from studies.trigger.checks import resolution
-from studies.trigger.detector import Tracks, crossings, reconstruct
-from studies.trigger.ghosts import make_ghosts
-from studies.trigger.material import interactions
-from studies.trigger.parameters import PLANES, Floats, Parameters
-from studies.trigger.particles import Particles, Source
-from studies.trigger.vertices import closest_approach, fit, impact, primary
+from studies.arrays import Floats
+from studies.trigger.simulation.candidates import CHARM, MIXED, corrected_mass, labels, pairs
+from studies.trigger.simulation.checks import resolution
+from studies.trigger.simulation.detector import Tracks, crossings, reconstruct
+from studies.trigger.simulation.ghosts import make_ghosts
+from studies.trigger.simulation.material import interactions
+from studies.trigger.simulation.parameters import PLANES, Parameters
+from studies.trigger.simulation.particles import Particles, Source
+from studies.trigger.simulation.vertices import closest_approach, fit, impact, primary
 
 PARAMETERS = Parameters()
 PERFECT = replace(PARAMETERS, hit_error=1e-9, scattering=1e-12, tail_share=0.0)

@@ -12,23 +12,17 @@ import pyarrow as pa
 import pytest
 
 import isotone
+from studies.arrays import Floats
 from studies.trigger import __main__ as everything
-from studies.trigger import (
-    checks,
-    dependence,
-    detectors,
-    page,
-    seeds,
-    smoothness,
-    study,
-    wrong,
-)
-from studies.trigger.calibration import ERRORS, certified_flips, measured_flips
-from studies.trigger.candidates import KINDS
-from studies.trigger.models import Effort, Lipschitz, train_many
-from studies.trigger.parameters import Floats, Parameters
-from studies.trigger.resampling import Sampled
-from studies.trigger.tables import FOUR, Candidates, Tables
+from studies.trigger.analysis import dependence, detectors, seeds, smoothness, study, wrong
+from studies.trigger.analysis.calibration import ERRORS, certified_flips, measured_flips
+from studies.trigger.analysis.models import Effort, Lipschitz, train_many
+from studies.trigger.analysis.resampling import Sampled
+from studies.trigger.analysis.tables import FOUR, Candidates, Tables
+from studies.trigger.pages import page
+from studies.trigger.simulation import checks
+from studies.trigger.simulation.candidates import KINDS
+from studies.trigger.simulation.parameters import Parameters
 
 SHORT = Effort(epochs=2, batch_size=128, trees=5)
 GHOST = KINDS.index("ghost")
@@ -213,6 +207,12 @@ def test_the_page_is_written_from_the_numbers(
         r"(?s)(<!-- begin).*?(<!-- end)", "", before
     )
     assert len(list((tmp_path / "figures").glob("trigger-*.png"))) == 8
+    assert _heads(text) == _heads(before)
+
+
+def _heads(page: str) -> list[str]:
+    """The first lines of the tables that are written from numbers."""
+    return re.findall(r"<!-- begin trigger: \w+ -->\n\n(\|.*)\n", page)
 
 
 def test_more_ghosts_are_another_setting(tables: Tables) -> None:

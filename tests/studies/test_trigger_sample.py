@@ -17,15 +17,21 @@ from distributed import Client
 from particle import Particle
 
 from clusters import CLOSED
-from studies.trigger import generators, parameters, sample
-from studies.trigger.candidates import BACKGROUND, FEATURES, MIXED, kinds
-from studies.trigger.channels import BEAUTY_CHANNELS, CHARM_CHANNELS, channels
-from studies.trigger.decays import decayer, lifetime
-from studies.trigger.hadrons import Library
-from studies.trigger.parameters import LIGHT, SIZES, Parameters, Plan
-from studies.trigger.particles import Source
-from studies.trigger.storage import load_library, provenance, read, write
-from studies.trigger.tasks import Task, collision_tasks, library_tasks, run, signal_tasks
+from studies.trigger.simulation import generators, parameters, sample
+from studies.trigger.simulation.candidates import BACKGROUND, FEATURES, MIXED, kinds
+from studies.trigger.simulation.channels import BEAUTY_CHANNELS, CHARM_CHANNELS, channels
+from studies.trigger.simulation.decays import decayer, lifetime
+from studies.trigger.simulation.hadrons import Library
+from studies.trigger.simulation.parameters import LIGHT, SIZES, Parameters, Plan
+from studies.trigger.simulation.particles import Source
+from studies.trigger.simulation.storage import load_library, provenance, read, write
+from studies.trigger.simulation.tasks import (
+    Task,
+    collision_tasks,
+    library_tasks,
+    run,
+    signal_tasks,
+)
 
 pytestmark = pytest.mark.skipif(
     find_spec("pythia8mc") is None, reason="pythia8mc has no wheel for this version of Python"

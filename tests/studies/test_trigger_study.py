@@ -12,16 +12,16 @@ import pytest
 import torch
 
 from isotone.nn.layers import LipschitzLinear
-from studies.trigger import study, tail
-from studies.trigger.candidates import KINDS
-from studies.trigger.checks import check
-from studies.trigger.dependence import thin
-from studies.trigger.efficiency import by_channel, by_proper_time, passing
-from studies.trigger.models import Effort, train_free, train_lipschitz, train_trees
-from studies.trigger.parameters import SIZES, Parameters
-from studies.trigger.storage import provenance
-from studies.trigger.tables import FOUR, TWO, Candidates, Hadrons, Tables, is_validation
-from studies.trigger.working_point import choose, n_validation
+from studies.trigger.analysis import study, tail
+from studies.trigger.analysis.dependence import thin
+from studies.trigger.analysis.efficiency import by_channel, by_proper_time, passing
+from studies.trigger.analysis.models import Effort, train_free, train_lipschitz, train_trees
+from studies.trigger.analysis.tables import FOUR, TWO, Candidates, Hadrons, Tables, is_validation
+from studies.trigger.analysis.working_point import choose, n_validation
+from studies.trigger.simulation.candidates import KINDS
+from studies.trigger.simulation.checks import check
+from studies.trigger.simulation.parameters import SIZES, Parameters
+from studies.trigger.simulation.storage import provenance
 
 SHORT = Effort(epochs=1, batch_size=1024, trees=5)
 

@@ -178,8 +178,12 @@ class Certificate:
         ----------
         X : (n_rows, n_features), raw
         """
-        decisions, table = self.decisions(threshold), self.frozen.table(X)
-        return decisions.radius(table, self.frozen.score(table).astype(np.float64))
+        return self.radius_of_features(self.frozen.encode(X), threshold)
+
+    def radius_of_features(self, features: Floats, threshold: float = 0.0) -> Radius:
+        """The same for rows that `FrozenNetwork.encode` made, (n_rows, n_features)."""
+        score = self.frozen.score_features(features).astype(np.float64)
+        return self.decisions(threshold).radius(features, score)
 
     @ieee_arithmetic()
     def flip_bound(self, X: Any, shifts: Shifts, threshold: float = 0.0) -> float:
@@ -201,8 +205,8 @@ class Certificate:
         >>> certificate.flip_bound([[1.0, 2.0], [3.0, 1.0]], shifts={"debt": 0.0})
         0.0
         """
-        decisions, table = self.decisions(threshold), self.frozen.table(X)
-        score = self.frozen.score(table).astype(np.float64)
+        decisions, table = self.decisions(threshold), self.frozen.encode(X)
+        score = self.frozen.score_features(table).astype(np.float64)
         flips = decisions.can_flip(table, score, shifts)
         return float(np.mean(flips)) if len(flips) else 0.0
 

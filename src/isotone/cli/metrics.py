@@ -28,7 +28,7 @@ def judge(frozen: FrozenNetwork, rows: Rows) -> dict[str, float]:
 def _of_values(frozen: FrozenNetwork, rows: Rows) -> dict[str, float]:
     from sklearn import metrics
 
-    score, weights = frozen.score(rows.x), {"sample_weight": rows.weight}
+    score, weights = frozen.score_features(rows.x), {"sample_weight": rows.weight}
     return {
         "R2": metrics.r2_score(rows.y, score, **weights),
         "RMSE": metrics.root_mean_squared_error(rows.y, score, **weights),
@@ -38,7 +38,7 @@ def _of_values(frozen: FrozenNetwork, rows: Rows) -> dict[str, float]:
 def _of_two_classes(frozen: FrozenNetwork, rows: Rows) -> dict[str, float]:
     from sklearn import metrics
 
-    score, weights = frozen.score(rows.x), {"sample_weight": rows.weight}
+    score, weights = frozen.score_features(rows.x), {"sample_weight": rows.weight}
     probability = frozen.to_probability(score)
     return {
         "AUC": metrics.roc_auc_score(rows.y, score, **weights),
@@ -50,7 +50,7 @@ def _of_two_classes(frozen: FrozenNetwork, rows: Rows) -> dict[str, float]:
 def _of_classes(frozen: FrozenNetwork, rows: Rows) -> dict[str, float]:
     from sklearn import metrics
 
-    score, weights = frozen.score(rows.x), {"sample_weight": rows.weight}
+    score, weights = frozen.score_features(rows.x), {"sample_weight": rows.weight}
     probability, numbers = frozen.to_probability(score), np.arange(frozen.n_outputs)
     probability /= probability.sum(axis=1, keepdims=True)  # each is rounded on its own
     return {

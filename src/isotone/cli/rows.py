@@ -14,9 +14,11 @@ from isotone.cli.columns import Columns, check_numbers
 from isotone.cli.options import spelled
 from isotone.cli.target import Target, read_target
 from isotone.cli.terminal import errors, printable
-from isotone.data.table import Table, floats, open_table
-from isotone.frozen.encoding import MAX_CATEGORIES, Encoding, is_blank, numbers_with_gaps
-from isotone.inputs.cells import is_text, truths_as_numbers
+from isotone.data.categories import MAX_CATEGORIES, find_inputs
+from isotone.data.table import Table, open_table
+from isotone.inputs.cells import finite_or_blank, floats, is_blank, is_text, truths_as_numbers
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category
 from isotone.inputs.frames import is_category
 from isotone.training.rows import Rows, split
 from isotone.typing import Bools, Floats
@@ -29,7 +31,7 @@ _YES_OR_NO = {"yes", "no", "y", "n", "t", "f", "on", "off", "none", ""}
 class Reading:
     """What `read_rows` found: encoded rows, NaN where numbers are missing."""
 
-    encoding: Encoding
+    inputs: Inputs
     target: Target
     training: Rows
     validation: Rows
@@ -47,21 +49,21 @@ def read_rows(
 ) -> Reading:
     """Rows to train on, and rows to judge by: a part of the table, or another one."""
     _refuse_text(table, columns)
-    encoding = Encoding.fit(table, columns.features, columns.categorical)
-    rows, cells = _read(table, encoding, columns.target, weights)
-    _check_gaps(table, rows, encoding, gaps_allowed)
-    check_numbers(columns, encoding.uncompleted, rows.x)
-    _warn_of_counters(encoding.uncompleted, rows.x)
+    inputs = find_inputs(table, columns.features, columns.categorical)
+    rows, cells = _read(table, inputs, columns.target, weights)
+    _check_gaps(table, rows, inputs, gaps_allowed)
+    check_numbers(columns, inputs.uncompleted, rows.x)
+    _warn_of_counters(inputs.uncompleted, rows.x)
     counted = rows.counted()
     target, y = read_target(columns.target, cells.take(counted), loss, counted)
     target, y = target.with_positive(positive, y)
     rows = replace(rows[counted], y=y)
     fraction = _fraction(validation)
     if fraction is None:
-        other = _read_validation(table, validation, encoding, target, weights)
-        _check_gaps(open_table(validation), other, encoding, gaps_allowed)
-        _refuse_new_gaps(validation, rows, other, encoding)
-        return Reading(encoding, target, rows, other)
+        other = _read_validation(table, validation, inputs, target, weights)
+        _check_gaps(open_table(validation), other, inputs, gaps_allowed)
+        _refuse_new_gaps(validation, rows, other, inputs)
+        return Reading(inputs, target, rows, other)
     _, left = split(len(rows), fraction)
     left &= ~_only_there(_traits(rows, target), left)
     if not left.any():
@@ -69,7 +71,7 @@ def read_rows(
             f"the {len(rows)} rows of {table.path!r} leave none to validate on; give more rows, "
             "or a table of other rows with `--validation FILE`"
         )
-    return Reading(encoding, target, rows[~left], rows[left])
+    return Reading(inputs, target, rows[~left], rows[left])
 
 
 def _fraction(validation: str) -> float | None:
@@ -150,41 +152,38 @@ def _warn_of_counters(names: Sequence[str], X: Floats) -> None:
             )
 
 
-def _read(
-    table: Table, encoding: Encoding, target: str, weights: str | None
-) -> tuple[Rows, pa.Array]:
+def _read(table: Table, inputs: Inputs, target: str, weights: str | None) -> tuple[Rows, pa.Array]:
     """Features and weights, and the cells of the target."""
-    names = [*encoding.columns, target, *([weights] if weights else [])]
+    names = [*inputs.names, target, *([weights] if weights else [])]
     X, cells, weight, n_rows = [], [], [], 0
     for batch in table.batches(names):
-        X.append(encoding.read(batch, n_rows))
+        X.append(_features(inputs, batch, n_rows))
         cells.append(batch.column(target))
         if weights:
-            weight.append(numbers_with_gaps(batch.column(weights), weights, n_rows))
+            weight.append(finite_or_blank(batch.column(weights), weights, n_rows))
         n_rows += batch.num_rows
     if n_rows == 0:
         raise ValueError(f"{table.path!r} has no rows; training needs some")
     rows = Rows(np.concatenate(X), np.zeros(n_rows))
     if weights:
-        rows = replace(
-            rows, weight=check_weights(f"--weights {weights}", np.concatenate(weight), n_rows)
-        )
+        every = check_weights(f"--weights {weights}", np.concatenate(weight), n_rows)
+        rows = replace(rows, weight=every)
     return rows, pa.chunked_array(cells).combine_chunks()
 
 
-def _check_gaps(table: Table, rows: Rows, encoding: Encoding, allowed: bool) -> None:
+def _check_gaps(table: Table, rows: Rows, inputs: Inputs, allowed: bool) -> None:
     """Refuse empty columns, and gaps unless they are allowed."""
     gaps = np.isnan(rows.x)
-    names = encoding.uncompleted
+    names = inputs.uncompleted
     empty = [name for i, name in enumerate(names) if gaps[:, i].all()]
     if empty:
-        others = [name for name in encoding.columns if name not in empty]
+        others = [name for name in inputs.names if name not in empty]
         hint = f" with `{spelled('features', *others)}`" if others else ""
         raise ValueError(
             f"column {empty[0]!r} of {table.path!r} is empty, and every feature needs some "
             f"numbers; leave it out{hint}"
         )
-    missing = {f"missing({c})": c for c in encoding.categories}
+    missing = {f"missing({c.name})": c.name for c in inputs.columns if isinstance(c, Category)}
     holes = [(missing[n], rows.x[:, i] > 0) for i, n in enumerate(names) if n in missing]
     holes += [(n, gaps[:, i]) for i, n in enumerate(names) if gaps[:, i].any()]
     if holes and not allowed:
@@ -198,12 +197,12 @@ def _check_gaps(table: Table, rows: Rows, encoding: Encoding, allowed: bool) -> 
 
 
 def _read_validation(
-    table: Table, validation: str, encoding: Encoding, target: Target, weights: str | None
+    table: Table, validation: str, inputs: Inputs, target: Target, weights: str | None
 ) -> Rows:
     if validation == table.path:
         raise ValueError("`--validation` is the table itself; give other rows, or a fraction")
     other = open_table(validation)
-    rows, cells = _read(other, encoding, target.name, weights)
+    rows, cells = _read(other, inputs, target.name, weights)
     loss = "squared_error" if target.classes is None else "cross_entropy"
     counted = rows.counted()
     found = read_target(target.name, cells.take(counted), loss, counted, varied=False)
@@ -229,10 +228,10 @@ def _same_classes(target: Target, other: Target, y: Floats) -> Floats:
     return np.array(numbers)
 
 
-def _refuse_new_gaps(path: str, rows: Rows, other: Rows, encoding: Encoding) -> None:
+def _refuse_new_gaps(path: str, rows: Rows, other: Rows, inputs: Inputs) -> None:
     new = np.isnan(other.x).any(axis=0) & ~np.isnan(rows.x).any(axis=0)
     if new.any():
-        name = encoding.uncompleted[int(new.argmax())]
+        name = inputs.uncompleted[int(new.argmax())]
         raise ValueError(
             f"values of {name!r} are missing in {path!r} but in no training row, so nothing can "
             "be learned about such gaps; fill or drop these rows"
@@ -252,7 +251,11 @@ def _only_there(traits: Bools, left: Bools) -> Bools:
     return np.asarray(left & traits[:, alone].any(axis=1), dtype=np.bool_)
 
 
-def fills_of(encoding: Encoding, fills: dict[int, float]) -> Encoding:
-    """The encoding with what an estimator learned to put into gaps, by number of the feature."""
-    names: Sequence[str] = encoding.uncompleted
-    return replace(encoding, fills={names[i]: fill for i, fill in fills.items()})
+def _features(inputs: Inputs, batch: pa.RecordBatch, first_row: int) -> Floats:
+    """Features of a batch without indicators, with NaN for missing values among numbers."""
+    raw = [batch.column(name) for name in inputs.names]
+    arrays = inputs.read(raw)
+    if np.isinf(arrays).any():
+        finite = [np.where(np.isnan(array), 0.0, array) for array in arrays]
+        inputs.refuse(raw, finite, first_row)
+    return np.column_stack(arrays)

@@ -16,7 +16,8 @@ from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
 from isotone.data.table import open_table, split_tree
 from isotone.files import refuse_overwriting
-from isotone.frozen.scoring import Scoring, outputs_of, score_directory, tables_in
+from isotone.frozen.scoring import Scored, Scoring, outputs_of, score_directory, tables_in
+from isotone.inputs.chain import Policy
 
 
 def score(
@@ -30,6 +31,9 @@ def score(
         list[str] | None, typer.Option(help="Columns to copy: a,b,...; repeatable.")
     ] = None,
     probability: Annotated[bool, typer.Option(help="Write probabilities too.")] = False,
+    on_unseen: Annotated[
+        str, typer.Option(help="Rows unlike any in training: error, missing, skip or a score.")
+    ] = "error",
     workers: Annotated[int, typer.Option(help="Processes, for a directory.")] = 2,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of your own Dask scheduler, for a directory.")
@@ -40,6 +44,10 @@ def score(
     A directory of Parquet files is scored file by file, by processes of this machine or by the
     workers of a Dask scheduler. If that was interrupted, run the same command again: it resumes.
 
+    A row is unlike any in training if it has a new category, a value missing in a column that was
+    complete, or no number where one is needed. --on-unseen says what it gets: an error with its
+    row and column, the treatment of a missing value, no score, or this score.
+
     Processes of this machine listen on no port. Whoever can reach a Dask scheduler without TLS can
     run code as its owner: protecting the one that you name with --scheduler is up to you.
     """
@@ -49,17 +57,39 @@ def score(
         check_directory(Path(out))
     written = outputs_of(Path(table), Path(out)) if is_directory else [split_tree(out)[0]]
     refuse_overwriting(written, [model])
-    scoring = Scoring(isotone.load(model), _kept(keep, Path(table)), probability)
+    scoring = Scoring(
+        isotone.load(model), _kept(keep, Path(table)), probability, _policy(on_unseen)
+    )
     if is_directory:
-        done = _score_files(scoring, Path(table), Path(out), workers, scheduler)
+        scored = _score_files(scoring, Path(table), Path(out), workers, scheduler)
     elif scheduler is not None:
         raise ValueError(
             f"`--scheduler` is for directories; {table!r} is none: leave the option out"
         )
     else:
-        done = f"scored {_score_rows(scoring, table, out):,} rows"
-    seconds = time.perf_counter() - start
-    output.print(printable(f"{done} in {seconds:.1f} s: {out}"), soft_wrap=True)
+        scored = _score_rows(scoring, table, out)
+    what, seconds = "files" if is_directory else "rows", time.perf_counter() - start
+    output.print(
+        printable(f"scored {scored.n:,} {what} in {seconds:.1f} s: {out}"), soft_wrap=True
+    )
+    if scored.n_unseen:
+        output.print(
+            f"{scored.n_unseen:,} rows held what no training row held; `--on-unseen {on_unseen}` "
+            "decided about them",
+            soft_wrap=True,
+        )
+
+
+def _policy(text: str) -> Policy:
+    """A policy, or the score that stands in for one."""
+    if text in ("error", "missing", "skip"):
+        return text  # type: ignore[return-value]
+    try:
+        return float(text)
+    except ValueError as error:
+        raise ValueError(
+            f"`--on-unseen {text}` is unknown; choose error, missing, skip, or give a score"
+        ) from error
 
 
 def _kept(keep: list[str] | None, table: Path) -> tuple[str, ...]:
@@ -71,7 +101,7 @@ def _kept(keep: list[str] | None, table: Path) -> tuple[str, ...]:
     return tuple(name for text in keep for name in ([text] if text in columns else listed(text)))
 
 
-def _score_rows(scoring: Scoring, table: str, out: str) -> int:
+def _score_rows(scoring: Scoring, table: str, out: str) -> Scored:
     with _progress("{task.completed:,.0f} rows") as progress:
         task = progress.add_task("", total=open_table(table).n_rows)
         return scoring.score(table, out, lambda n: progress.advance(task, n))
@@ -79,7 +109,7 @@ def _score_rows(scoring: Scoring, table: str, out: str) -> int:
 
 def _score_files(
     scoring: Scoring, source: Path, target: Path, workers: int, scheduler: str | None
-) -> str:
+) -> Scored:
     with (
         workers_of(scheduler, workers) as chosen,
         _progress("{task.completed:.0f} of {task.total} files") as progress,
@@ -89,7 +119,7 @@ def _score_files(
         def show(done: int, total: int) -> None:
             progress.update(task, completed=done, total=total)
 
-        return f"scored {score_directory(scoring, source, target, chosen, show):,} files"
+        return score_directory(scoring, source, target, chosen, show)
 
 
 def _progress(count: str) -> Progress:

@@ -21,6 +21,11 @@ from isotone.cli.terminal import (
 )
 from isotone.frozen.network import FrozenNetwork
 
+_OLD = (
+    "written in format 1: what an estimator or a script did to raw columns before this network "
+    "is not in the file; train again to have it there"
+)
+
 
 def show(model: Annotated[Path, typer.Argument(help="An .isotone file.")]) -> None:
     """Show what a model is: shape, arithmetic, features, classes and provenance."""
@@ -40,8 +45,9 @@ def show(model: Annotated[Path, typer.Argument(help="An .isotone file.")]) -> No
     output.print()
     output.print(indented(_feature_table(frozen)))
     rest = dict(frozen.provenance)
-    encoding = rest.pop("encoding", None)
-    _print_part("encoding, which `isotone score` applies and the fingerprint covers", encoding)
+    if rest.pop("format", 2) == 1:
+        output.print()
+        output.print(_OLD, soft_wrap=True)
     _print_part("provenance, as the file states it; nothing of it was checked", rest)
 
 
@@ -59,9 +65,13 @@ def _describe_outputs(frozen: FrozenNetwork) -> str:
 
 
 def _feature_table(frozen: FrozenNetwork) -> Table:
-    table = columns("feature", "declared", "λ", "scaled input")
+    table = columns("feature", "from", "declared", "λ", "scaled input")
     for i, feature in enumerate(frozen.features):
+        column = frozen.inputs.owner(i)
+        origin = column.describe() if feature == column.features[0] else column.name
         declared = printable(frozen.direction(i))
         lipschitz = f"{frozen.lipschitz[i]:.4g}"
-        table.add_row(printable(feature), declared, lipschitz, frozen.scaling.describe(i))
+        table.add_row(
+            printable(feature), printable(origin), declared, lipschitz, frozen.scaling.describe(i)
+        )
     return table

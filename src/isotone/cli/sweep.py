@@ -27,8 +27,9 @@ from isotone.cli.options import (
 )
 from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
-from isotone.data.table import floats, open_table, read_numbers, split_tree
+from isotone.data.table import open_table, read_numbers, split_tree
 from isotone.files import refuse_overwriting
+from isotone.inputs.cells import floats
 from isotone.inputs.scaling import Scaling
 from isotone.training.rows import Rows, split
 

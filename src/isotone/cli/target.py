@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from isotone.cli.columns import SIGNS, Direction, suggest
 from isotone.cli.options import spelled
-from isotone.data.table import decoded, floats
-from isotone.frozen.encoding import MAX_CATEGORIES, is_blank, labels
+from isotone.data.categories import MAX_CATEGORIES
+from isotone.inputs.cells import decoded, floats, is_blank, labels
 from isotone.inputs.frames import is_category
 from isotone.typing import Floats, Indices, RegressionLoss
 

@@ -27,14 +27,15 @@ from isotone.cli.options import (
     sizes_of,
     spelled,
 )
-from isotone.cli.rows import Reading, fills_of, read_rows
+from isotone.cli.rows import Reading, read_rows
 from isotone.cli.target import Target
 from isotone.cli.terminal import output, printable
 from isotone.data.table import open_table, split_tree
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
-from isotone.frozen.encoding import Encoding
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import file_name
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category
 from isotone.inputs.missing import Missing
 from isotone.inputs.scaling import Kind, Log
 from isotone.locks import making, sole_use
@@ -133,7 +134,7 @@ def train(
     )
     estimator = _estimator(reading, columns, kind, level, class_weight)
     estimator.set_params(
-        lipschitz=_lipschitz(lipschitz, columns, reading.encoding),
+        lipschitz=_lipschitz(lipschitz, columns, reading.inputs),
         hidden_layer_sizes=sizes_of(hidden_layer_sizes),
         group_size=_group_size(group_size),
         missing=missing,
@@ -171,10 +172,10 @@ def _estimator(
     from isotone.estimators.classifier import MonotonicClassifier
     from isotone.estimators.regressor import MonotonicRegressor
 
-    target, features = reading.target, reading.encoding.uncompleted
+    target, features = reading.target, reading.inputs.uncompleted
     options: dict[str, Any] = {
         "monotonic_cst": target.monotonic_cst(columns.directions, features),
-        "scaling": _scaling(columns, reading.encoding),
+        "scaling": _scaling(columns, reading.inputs),
     }
     if target.classes is None:
         if class_weight != "none":
@@ -196,13 +197,13 @@ def _estimator(
     return MonotonicClassifier(**options)
 
 
-def _scaling(columns: Columns, encoding: Encoding) -> list[Any]:
+def _scaling(columns: Columns, inputs: Inputs) -> list[Any]:
     """Logarithms as asked for, categories as they are, a good choice for others."""
     kinds = dict(zip(columns.features, columns.kinds, strict=True))
     return [
-        "identity" if name in encoding.categories else _automatic(kinds[name])
-        for name in columns.features
-        for _ in encoding.expand(name)
+        "identity" if isinstance(column, Category) else _automatic(kinds[column.name])
+        for column in inputs.columns
+        for _ in column.features
     ]
 
 
@@ -238,18 +239,20 @@ def _named(
     provenance: dict[str, Any],
 ) -> FrozenNetwork:
     """The network with the names of its features and classes, and where it comes from."""
-    encoding = reading.encoding if missing is None else fills_of(reading.encoding, missing.fills)
-    if not encoding.is_plain:
-        provenance = provenance | {"encoding": encoding.to_dict()}
+    inputs = reading.inputs
+    if missing is not None:
+        names = inputs.uncompleted
+        inputs = inputs.with_fills({names[i]: fill for i, fill in missing.fills.items()})
     return replace(
         network,
-        features=encoding.features,
+        inputs=inputs,
+        features=inputs.features,
         classes=reading.target.classes,
         provenance=dict(network.provenance) | provenance,
     )
 
 
-def _lipschitz(text: str, columns: Columns, encoding: Encoding) -> Any:
+def _lipschitz(text: str, columns: Columns, inputs: Inputs) -> Any:
     if text == "auto":
         return "auto"
     pairs = [part.partition("=") for part in listed(text)]
@@ -275,7 +278,7 @@ def _lipschitz(text: str, columns: Columns, encoding: Encoding) -> Any:
             f"`--lipschitz {text}` lacks {missing[0]!r}; give λ for every feature, as in "
             f"`{spelled('lipschitz', *every)}`"
         )
-    return [named[name] for name in columns.features for _ in encoding.expand(name)]
+    return [named[column.name] for column in inputs.columns for _ in column.features]
 
 
 def remove_checkpoints(directory: Path) -> None:

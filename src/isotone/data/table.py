@@ -22,8 +22,7 @@ import pyarrow.csv
 from isotone.data import parquet as parquetfile
 from isotone.data import root as rootfile
 from isotone.files import replacing
-from isotone.inputs.cells import spelled_out, truths_as_numbers
-from isotone.inputs.frames import is_category
+from isotone.inputs.cells import floats, truths_as_numbers
 from isotone.typing import Floats
 from isotone.untrusted import refuse_special
 
@@ -186,49 +185,6 @@ def suffix_of(path: str | Path) -> str:
         f"{str(path)!r} has an unknown suffix; a table must end in one of {', '.join(SUFFIXES)}: "
         "rename or convert the file"
     )
-
-
-def floats(column: pa.Array, name: str) -> Floats:
-    """Numbers of a column, with NaN where there is none; categories have no numbers."""
-    if is_category(column.type):
-        raise ValueError(
-            f"column {name!r} is stored as categories ({column.type}), which have no size even "
-            "where they are written as numbers; it must hold numbers: convert it if it does"
-        )
-    try:
-        # An integer beyond 2**53 is rounded: that is monotone, and all a float can do.
-        return _to_numpy(spelled_out(column).cast(pa.float64(), safe=False))
-    except pa.ArrowNotImplementedError as error:
-        raise ValueError(
-            f"column {name!r} has type {column.type}; it must hold numbers: {_advice(column.type)}"
-        ) from error
-    except pa.ArrowInvalid:
-        return np.array([_parse(text) for text in column.to_pylist()])
-
-
-def _advice(kind: pa.DataType) -> str:
-    if pa.types.is_temporal(kind):
-        return "leave it out, or make a number of it, such as the days since some date"
-    return "choose another column or convert it"
-
-
-def decoded(column: pa.Array) -> pa.Array:
-    """A column with its values instead of references to categories."""
-    return column.dictionary_decode() if is_category(column.type) else column
-
-
-def _to_numpy(column: pa.Array) -> Floats:
-    result: Floats = column.to_numpy(zero_copy_only=False)
-    return result
-
-
-def _parse(text: str | None) -> float:
-    """The number that a text stands for, by the rules of Arrow, or NaN."""
-    try:
-        number = pa.scalar(None if text is None else text.strip()).cast(pa.float64()).as_py()
-    except pa.ArrowInvalid:
-        return np.nan
-    return np.nan if number is None else float(number)
 
 
 def _complaint(value: Any) -> str:

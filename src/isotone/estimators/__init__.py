@@ -1,1 +1,18 @@
 """The networks as estimators of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isotone.names import resolver
+
+if TYPE_CHECKING:
+    from isotone.estimators.automatic import choose_scaling
+
+_HOME = {
+    "choose_scaling": "automatic",
+}
+
+__all__ = ["choose_scaling"]
+
+__getattr__ = resolver(__name__, _HOME)

@@ -53,7 +53,7 @@ def fit_scaling(value: Any, rows: Rows, features: Sequence[str]) -> Scaling:
     """
     weight = rows.weights()
     chosen = [
-        scaling_kind(rows.x[:, i], weight) if kind == "auto" else kind
+        choose_scaling(rows.x[:, i], weight) if kind == "auto" else kind
         for i, kind in enumerate(_kinds(value, features))
     ]
     chosen += ["identity"] * (rows.x.shape[1] - len(features))
@@ -74,7 +74,7 @@ def _kinds(value: Any, features: Sequence[str]) -> list[Any]:
     return kinds
 
 
-def scaling_kind(x: Floats, weight: Floats) -> Kind | Log:
+def choose_scaling(x: Floats, weight: Floats) -> Kind | Log:
     """Logarithm for skewed columns that are not negative, robust for tails, else standard."""
     skew, tail = _moments(x, weight)
     if x.min() >= 0 and skew > _SKEWED:

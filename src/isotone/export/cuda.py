@@ -2,7 +2,7 @@
 
 Every event is one thread. Shapes are constants, so that units live in registers, and comparators
 are written out. In float64 products and sums are the rounded ones that no compiler fuses: the bits
-of the engine. The runtime part is `cpp/scalar.cuh`.
+of the engine. The runtime part is `cpp/runtime/scalar.cuh`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Engine: the Python face of the compiled scorer, `cpp/isotone.hpp`.
+"""Engine: the Python face of the compiled scorer, `cpp/runtime`.
 
 `FrozenNetwork.score` is enough for most uses. Make an `Engine` for a table with gaps, for scores
 written into memory of your own, for several threads, or for single events in a loop.
@@ -6,16 +6,15 @@ written into memory of your own, for several threads, or for single events in a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isotone.arithmetic import ieee_arithmetic
 from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
-from isotone.inputs.frames import column_names, has_names, is_category
-from isotone.inputs.scaling import Scaling, as_numbers, without_na
+from isotone.inputs.chain import Inputs, Policy, check_policy
+from isotone.inputs.scaling import Scaling
 from isotone.typing import Floats, Reals
 
 try:
@@ -26,14 +25,12 @@ except ImportError as error:  # pragma: no cover
         "Python: install isotone again with pip, which compiles it"
     ) from error
 
-_FLOATS = (np.dtype("f4"), np.dtype("f8"))
-
 
 class Network(Protocol):
     """What an engine needs of a `FrozenNetwork`."""
 
     @property
-    def features(self) -> tuple[str, ...]: ...
+    def inputs(self) -> Inputs: ...
 
     @property
     def scaling(self) -> Scaling: ...
@@ -64,14 +61,20 @@ class Engine:
     Parameters
     ----------
     network : a `FrozenNetwork`
-    nonfinite : "raise" for an error that names the first NaN or infinity, or the score of such
-        rows, for example ``math.nan``; what is missing in a frame counts as NaN
+    on_unseen : what a row gets that holds what no training row held, such as a new category, a
+        value missing in a column that was complete, or an infinite number: "error" names the
+        first, "missing" treats it as a missing value where those have a meaning, "skip" gives
+        NaN, and a number is the score of such rows
     threads : how many to share the rows of large tables among, each having 1024 or more
     isa : an instruction set, one of `Engine.instruction_sets`; the best one by default
 
+    Attributes
+    ----------
+    n_unseen : how many rows so far held what no training row held
+
     Examples
     --------
-    >>> engine = Engine(frozen, nonfinite=-1.0)  # doctest: +SKIP
+    >>> engine = Engine(frozen, on_unseen=-1.0)  # doctest: +SKIP
     >>> engine([[0.5, math.nan], [0.5, 2.0]])  # doctest: +SKIP
     array([-1.   ,  0.731])
     """
@@ -80,28 +83,26 @@ class Engine:
         self,
         network: Network,
         *,
-        nonfinite: float | Literal["raise"] = "raise",
+        on_unseen: Policy = "error",
         threads: int = 1,
         isa: str = "",
     ) -> None:
-        if isinstance(nonfinite, str) and nonfinite != "raise":
-            raise ValueError(
-                f"`nonfinite={nonfinite!r}` is unknown; give 'raise', or the score of such rows"
-            )
         if threads < 1:
             raise ValueError(f"`threads={threads}` must be at least 1")
-        self.network, self.nonfinite = network, nonfinite
+        self.network, self.on_unseen = network, check_policy(on_unseen)
         self.threads, self.isa = threads, isa
         self._program = _compile(network, threads, isa)
-        self._raises = isinstance(nonfinite, str)
-        self._fill = 0.0 if isinstance(nonfinite, str) else float(nonfinite)
+        self._raises = self.on_unseen in ("error", "missing")
+        self._fill = np.nan if isinstance(self.on_unseen, str) else self.on_unseen
+        self.n_unseen = 0
+        self._is_plain = network.inputs.is_plain
         self._n_outputs = len(network.residual)
         self._dtype = np.dtype(network.precision)
         if np.isfinite(self._fill) and abs(self._fill) > float(np.finfo(self._dtype).max):
-            raise ValueError(f"`nonfinite={nonfinite}` is too large for {self._dtype}")
+            raise ValueError(f"`on_unseen={on_unseen}` is too large for {self._dtype}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.network, self.nonfinite, self.threads, self.isa)
+        return _rebuild, (self.network, self.on_unseen, self.threads, self.isa)
 
     @staticmethod
     def instruction_sets() -> list[str]:
@@ -113,8 +114,9 @@ class Engine:
 
         Parameters
         ----------
-        X : (n_rows, n_features), an array in any order of memory, or a data frame or Arrow table
-            with columns of the features' names; float32 and float64 are read where they are
+        X : a data frame, Arrow table or dictionary with the model's columns, in any order; or, if
+            all of them are numbers, an array (n_rows, n_columns) in any order of memory. Columns
+            of float32 and float64 are read where they are
         out : (n_rows,) for one output, otherwise (n_rows, n_outputs), of the network's precision
             and in C order; the scores are written there. It must not overlap `X`, and holds
             numbers of no meaning after an error
@@ -123,13 +125,14 @@ class Engine:
         -------
         `out`, or a new array of that shape
         """
-        if type(X) is not np.ndarray or X.ndim != 2:
+        if type(X) is not np.ndarray or X.ndim != 2 or not self._is_plain:
             return self._score_any(X, out)
-        target = np.empty(self._shape(len(X)), self._dtype) if out is None else out
+        target = self._empty(len(X)) if out is None else out
         if out is not None:
             self._check_out(out, len(X), X)
         n_bad = self._program.score(X, target, self._fill)
         if n_bad == 0 or (n_bad > 0 and not self._raises):
+            self.n_unseen += n_bad
             return target
         return self._score_any(X, out)  # explains, or converts
 
@@ -152,30 +155,64 @@ class Engine:
 
     @ieee_arithmetic()
     def _score_any(self, X: Any, out: Reals | None) -> Reals:
-        """Score arrays of any kind, frames, Arrow tables and lists, and explain what is wrong."""
-        features = self.network.features
-        table = X if has_names(X) else as_numbers(X, features)
-        target = np.empty(self._shape(len(table)), self._dtype) if out is None else out
-        start = 0
-        for columns in named_columns(X, features) if has_names(X) else [list(table.T)]:
-            self._check_out(target, len(table), *columns)
-            part = target[start : start + len(columns[0])]
-            n_bad = self._program.score(columns, part, self._fill)
-            if n_bad < 0:
-                raise ValueError(f"the columns of `X` have lengths {[len(c) for c in columns]}")
-            if n_bad and self._raises:
-                _refuse(columns, features, start)
-            start += len(columns[0])
-        if start != len(table):
-            raise ValueError(f"`X` has {len(table)} rows but its columns have {start}")
-        return target
+        """Score frames, Arrow tables, dictionaries and lists, and explain what is wrong."""
+        start, parts = 0, []
+        for raw in self.network.inputs.batches(X):
+            n_rows = len(raw[0])
+            target = None if out is None else out[start : start + n_rows]
+            parts.append(self.score_batch(raw, start, target))
+            start += n_rows
+        if not isinstance(X, Mapping) and len(X) != start:
+            raise ValueError(f"`X` has {len(X)} rows but its columns have {start}")
+        if out is not None:
+            self._check_out(out, start)
+            return out
+        return parts[0] if len(parts) == 1 else np.concatenate([self._empty(0), *parts])
+
+    def score_batch(self, raw: list[Any], first_row: int = 0, out: Reals | None = None) -> Reals:
+        """Score the raw columns of some rows, in the order of the model.
+
+        Parameters
+        ----------
+        first_row : number of the first row within a larger table, for messages
+        out : as for a call
+        """
+        inputs = self.network.inputs
+        uncompleted = inputs.read(raw)
+        as_missing = self.on_unseen == "missing"
+        if as_missing:
+            self.n_unseen += int(np.isinf(uncompleted).any(axis=0).sum())
+        columns = inputs.complete(uncompleted, as_missing)
+        scores, n_bad = self._score_columns(columns, out)
+        if n_bad and self._raises:
+            inputs.refuse(raw, columns, first_row)
+        self.n_unseen += n_bad
+        return scores
+
+    def score_features(self, features: Reals) -> Reals:
+        """Score rows of encoded features, (n_rows, n_features), all of them finite."""
+        return self._score_columns(list(features.T), None)[0]
+
+    def _score_columns(self, columns: list[Reals], out: Reals | None) -> tuple[Reals, int]:
+        """Scores of encoded features, one array each, and the number of rows without one."""
+        lengths = [len(column) for column in columns]
+        target = self._empty(lengths[0]) if out is None else out
+        if out is not None:
+            self._check_out(out, lengths[0], *columns)
+        n_bad = self._program.score(columns, target, self._fill)
+        if n_bad < 0:
+            raise ValueError(f"the columns of `X` have lengths {lengths}; they must be as long")
+        return target, n_bad
+
+    def _empty(self, n_rows: int) -> Reals:
+        return np.empty(self._shape(n_rows), self._dtype)
 
     def _shape(self, n_rows: int) -> tuple[int, ...]:
         return (n_rows,) if self._n_outputs == 1 else (n_rows, self._n_outputs)
 
 
-def _rebuild(network: Network, nonfinite: Any, threads: int, isa: str) -> Engine:
-    return Engine(network, nonfinite=nonfinite, threads=threads, isa=isa)
+def _rebuild(network: Network, on_unseen: Policy, threads: int, isa: str) -> Engine:
+    return Engine(network, on_unseen=on_unseen, threads=threads, isa=isa)
 
 
 def _compile(network: Network, threads: int, isa: str) -> Program:
@@ -209,48 +246,3 @@ def _add_steps(program: Program, steps: tuple[Step, ...]) -> None:
                 program.save()
                 _add_steps(program, inner)
                 program.merge(keep, add)
-
-
-def named_columns(X: Any, features: Sequence[str]) -> Iterator[list[Reals]]:
-    """The features' columns; those of an Arrow table in its own batches, which are not copied."""
-    labels = column_names(X)
-    names = [str(label) for label in labels]  # a frame may call a column 3, a feature is a text
-    for name in features:
-        if names.count(name) != 1:
-            raise ValueError(
-                f"the table has {names.count(name)} columns {name!r}; it needs one of each feature"
-            )
-    if not hasattr(X, "to_batches"):
-        yield [_column(X[labels[names.index(name)]], name) for name in features]
-        return
-    for batch in X.select(list(features)).to_batches():
-        yield [_column(batch.column(i), name) for i, name in enumerate(features)]
-
-
-def _column(values: Any, name: str) -> Reals:
-    """One column as floats, where it is if it can stay; what is missing becomes NaN."""
-    if is_category(getattr(values, "type", getattr(values, "dtype", ""))):
-        raise ValueError(
-            f"feature {name!r} holds categories, which have no size even where they are written "
-            "as numbers; the network takes numbers: convert the column"
-        )
-    array: NDArray[Any] = (
-        values.to_numpy(zero_copy_only=False)
-        if hasattr(values, "null_count") and hasattr(values, "buffers")
-        else np.asarray(values)
-    )
-    if isinstance(values, np.ma.MaskedArray) or array.dtype.kind not in "biufO" or array.ndim != 1:
-        raise ValueError(f"feature {name!r} holds {array.dtype}; convert it to numbers")
-    try:
-        return array if array.dtype in _FLOATS else without_na(array).astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"feature {name!r} holds no numbers ({error}); convert it") from error
-
-
-def _refuse(columns: list[Reals], features: Sequence[str], start: int) -> None:
-    """Raise the error about the first NaN or infinity."""
-    row, column = np.argwhere(~np.isfinite(np.column_stack(columns)))[0]
-    raise ValueError(
-        f"feature {features[column]!r} is {columns[column][row]} in row {start + row}; only "
-        "finite numbers can be scored: drop or fill such rows, or give `Engine` a score for them"
-    )

@@ -24,7 +24,8 @@ from isotone.untrusted import open_regular, parse_json
 
 Arrays = dict[str, NDArray[Any]]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+READABLE = (1, 2)
 _ITEM_BYTES = {"F64": 8, "F32": 4}
 
 
@@ -53,10 +54,10 @@ def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
         data = file.read(size)
     if not isinstance(meta, dict) or type(meta.get("format")) is not int:
         raise _error(path, "has no format version", "was it written by `isotone`?")
-    if meta["format"] != FORMAT_VERSION:
+    if meta["format"] not in READABLE:
         raise _error(
             path,
-            f"has format version {meta['format']}; this isotone reads version {FORMAT_VERSION}",
+            f"has format version {meta['format']}; this isotone reads versions 1 and 2",
             "upgrade isotone, or save the model again with this version",
         )
     try:

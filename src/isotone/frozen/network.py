@@ -7,6 +7,7 @@ and an exported program are about the very same numbers.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -20,7 +21,7 @@ from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
 from isotone.elementary import monotone_exp, snap_grid
 from isotone.frozen import modelfile
-from isotone.frozen.engine import Engine, named_columns
+from isotone.frozen.engine import Engine
 from isotone.frozen.modelfile import Arrays
 from isotone.frozen.notebook import card, describe_directions, quoted
 from isotone.frozen.steps import (
@@ -34,8 +35,8 @@ from isotone.frozen.steps import (
     width_after,
     work_of,
 )
-from isotone.inputs.frames import has_names
-from isotone.inputs.scaling import Scaling, finite_table, numbers
+from isotone.inputs.chain import Inputs, Policy
+from isotone.inputs.scaling import Scaling, numbers
 from isotone.typing import Floats, Metric, Outputs, Precision, Reals, Signs
 
 _SMALLEST_CLIP, _LARGEST_CLIP = 2.0**-64, 2.0**64
@@ -51,8 +52,8 @@ class FrozenNetwork:
 
     Parameters
     ----------
-    features : names of the inputs, in order
-    scaling : from raw to scaled inputs
+    features : names of the network's inputs, in order
+    scaling : from features to scaled inputs
     steps : g, applied one after the other
     residual : (n_outputs, n_features), the coefficients r
     lipschitz : (n_features,), the claimed λᵢ: g has slope at most λᵢ along feature i
@@ -65,6 +66,7 @@ class FrozenNetwork:
     clip, grid : positive; `grid` a power of two that divides `clip`, or None
     provenance : anything worth keeping that JSON can hold
     certificate : what a certificate said when the network was frozen; a claim, not a proof
+    inputs : from a raw row to the features; without columns the features are columns of numbers
     """
 
     features: tuple[str, ...]
@@ -81,6 +83,7 @@ class FrozenNetwork:
     grid: float | None = 2.0**-20
     provenance: Mapping[str, Any] = field(default_factory=dict)
     certificate: Mapping[str, Any] | None = None
+    inputs: Inputs = field(default_factory=Inputs)
 
     def __post_init__(self) -> None:
         if not np.all(np.isin(self.monotonic_cst, (-1, 0, 1))):
@@ -89,6 +92,8 @@ class FrozenNetwork:
             )
         for name, kind in (("residual", float), ("lipschitz", float), ("monotonic_cst", np.int8)):
             object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), kind)))
+        if not self.inputs.columns:
+            object.__setattr__(self, "inputs", Inputs.numbers(self.features))
         self._check_choices()
         check_nesting(self.steps)
         self._check_shapes()
@@ -121,6 +126,11 @@ class FrozenNetwork:
             raise ValueError(
                 f"`features` has {n} names; it needs a scaling and `lipschitz` of that length, "
                 f"got {found[0]} and {found[1]}: give one name per feature"
+            )
+        if self.inputs.features != tuple(self.features):
+            raise ValueError(
+                f"`inputs` give the features {', '.join(self.inputs.features)!r:.200}, which are "
+                f"not the {n} of the network, {', '.join(self.features)!r:.200}; they must agree"
             )
         if not self.steps:
             raise ValueError("a network needs at least one step, such as a dense one")
@@ -216,14 +226,8 @@ class FrozenNetwork:
     @property
     @ieee_arithmetic()
     def fingerprint(self) -> str:
-        """SHA-256 of everything that decides the score and what is claimed of it.
-
-        That includes how `isotone score` encodes text and fills missing values, if it does.
-        """
-        definition = self._definition()
-        if "encoding" in self.provenance:
-            definition["encoding"] = self.provenance["encoding"]
-        return modelfile.checksum(json.dumps(definition, sort_keys=True), self._arrays())
+        """SHA-256 of everything that decides the score of a raw row and what is claimed of it."""
+        return modelfile.checksum(json.dumps(self._definition(), sort_keys=True), self._arrays())
 
     def __repr__(self) -> str:
         shape = "-".join(str(n) for n in self.widths)
@@ -261,26 +265,47 @@ class FrozenNetwork:
             u = snap_grid(u, self.grid)
         return u.astype(self.precision)
 
-    def score(self, X: Any) -> Reals:
+    def score(self, X: Any, on_unseen: Policy = "error") -> Reals:
         """Score raw rows.
 
         Parameters
         ----------
-        X : (n_rows, n_features), an array or a data frame with columns of the features' names
+        X : a data frame, Arrow table or dictionary with the columns of `inputs`, in any order; or,
+            if all of them are numbers, an array (n_rows, n_columns)
+        on_unseen : what a row gets that holds what no training row held: an "error", as if it were
+            "missing", no score ("skip", NaN), or this number; see `Engine`
 
         Returns
         -------
         (n_rows,) for one output, otherwise (n_rows, n_outputs)
         """
-        return self._engine(X)
+        if on_unseen == "error":
+            return self._engine(X)
+        engine = Engine(self, on_unseen=on_unseen)
+        scores = engine(X)
+        if engine.n_unseen:
+            warnings.warn(
+                f"{engine.n_unseen} of {len(scores)} rows hold what no training row held; "
+                f"`on_unseen={on_unseen!r}` decided about them",
+                stacklevel=2,
+            )
+        return scores
+
+    def encode(self, X: Any) -> Floats:
+        """Features of raw rows, (n_rows, n_features), all of them finite."""
+        return self.inputs.encode(X)
+
+    def score_features(self, features: Floats) -> Reals:
+        """Score rows that `encode` made, (n_rows, n_features)."""
+        return self._engine.score_features(features)
 
     @cached_property
     def _engine(self) -> Engine:
         return Engine(self)
 
-    def probability(self, X: Any) -> Floats:
+    def probability(self, X: Any, on_unseen: Policy = "error") -> Floats:
         """Probability of the second class for one logit (n_rows,), of every class for several."""
-        return self.to_probability(self.score(X))
+        return self.to_probability(self.score(X, on_unseen))
 
     @ieee_arithmetic()
     def to_probability(self, score: Reals) -> Floats:
@@ -319,16 +344,9 @@ class FrozenNetwork:
             ) from error
         modelfile.write(path, content, self._arrays())
 
-    @ieee_arithmetic()
-    def table(self, X: Any) -> Floats:
-        """`X` as a checked array (n_rows, n_features)."""
-        if has_names(X):
-            parts = [np.column_stack(columns) for columns in named_columns(X, self.features)]
-            X = np.concatenate(parts) if parts else np.empty((0, self.n_features))
-        return finite_table(X, self.features)
-
     def _definition(self) -> dict[str, Any]:
         return {
+            "inputs": self.inputs.to_dict(),
             "features": list(self.features),
             "scaling": self.scaling.to_dict(),
             "steps": [describe(step, numbers=False) for step in self.steps],
@@ -351,7 +369,7 @@ def load(path: str | Path) -> FrozenNetwork:
     """Read a `.isotone` file. It is checked, but its claims are not: see `isotone.certify`."""
     content, arrays = modelfile.read(path)
     try:
-        return _build(dict(content), arrays)
+        return _build(_current(dict(content)), arrays)
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError, ValueError) as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(
@@ -359,9 +377,31 @@ def load(path: str | Path) -> FrozenNetwork:
         ) from error
 
 
+def _current(content: dict[str, Any]) -> dict[str, Any]:
+    """Content of the current format; version 1 kept the inputs, if at all, in the provenance."""
+    if "inputs" in content:
+        return content
+    provenance = dict(content["provenance"])
+    stored = provenance.pop("encoding", None)
+    columns = Inputs.numbers(content["features"]).to_dict() if stored is None else _encoded(stored)
+    return content | {"inputs": columns, "provenance": provenance | {"format": 1}}
+
+
+def _encoded(stored: dict[str, Any]) -> list[dict[str, Any]]:
+    """The columns of an encoding of format version 1."""
+    fills, categories = stored["fills"], stored["categories"]
+    return [
+        {"kind": "category", "name": name, "categories": categories[name]}
+        if name in categories
+        else {"kind": "number", "name": name, "fill": fills.get(name)}
+        for name in stored["columns"]
+    ]
+
+
 def _build(content: dict[str, Any], arrays: Arrays) -> FrozenNetwork:
     classes = content["classes"]
     content |= {
+        "inputs": Inputs.from_dict(content["inputs"]),
         "features": _names(content["features"]),
         "scaling": Scaling.from_dict(content["scaling"]),
         "steps": assemble(content["steps"], arrays),

@@ -22,7 +22,7 @@ _BLOCK = 1024  # rows at a time
 @ieee_arithmetic()
 def score(frozen: FrozenNetwork, X: Any) -> Reals:
     """Score raw rows, as `FrozenNetwork.score` does."""
-    table = frozen.table(X)
+    table = frozen.encode(X)
     scores = np.empty((len(table), frozen.n_outputs), frozen.precision)
     for start in range(0, len(table), _BLOCK):
         rows = slice(start, start + _BLOCK)

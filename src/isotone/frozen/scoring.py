@@ -11,18 +11,19 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from isotone.data.table import Table, numbers, open_table, split_tree, suffix_of, write_table
+from isotone.data.table import Table, open_table, split_tree, suffix_of, write_table
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
-from isotone.frozen.encoding import Encoding
+from isotone.frozen.engine import Engine
 from isotone.frozen.network import FrozenNetwork
+from isotone.inputs.chain import Policy
 from isotone.locks import sole_use
-from isotone.typing import Floats, Reals
+from isotone.typing import Reals
 from isotone.untrusted import parse_json, read_json
 from isotone.workers import Workers, run
 
@@ -32,15 +33,21 @@ _MARK = b"isotone.scores_of"  # in the metadata of a file of scores: size and di
 
 @dataclass(frozen=True, eq=False)
 class Scoring:
-    """What is written for every row: kept columns, the scores, and probabilities if asked for."""
+    """What is written for every row: kept columns, the scores, and probabilities if asked for.
+
+    Parameters
+    ----------
+    on_unseen : what rows get that hold what no training row held, see `isotone.Engine`; with
+        "skip" their scores are left empty
+    """
 
     frozen: FrozenNetwork
     keep: tuple[str, ...] = ()
     probability: bool = False
+    on_unseen: Policy = "error"
 
-    def outputs(self, X: Floats) -> dict[str, Reals]:
+    def outputs(self, score: Reals) -> dict[str, Reals]:
         """Output columns by name."""
-        score = self.frozen.score(X)
         columns = self._name("score", score)
         if self.probability:
             columns |= self._probabilities(self.frozen.to_probability(score))
@@ -61,8 +68,8 @@ class Scoring:
 
     def score(
         self, source: str, target: str, on_rows: Callable[[int], object] = lambda n: None
-    ) -> int:
-        """Score one table and write another; returns the number of rows.
+    ) -> Scored:
+        """Score one table and write another.
 
         Parameters
         ----------
@@ -71,7 +78,7 @@ class Scoring:
         """
         return self._score(source, target, on_rows, None)
 
-    def score_marked(self, source: Path, target: Path) -> int:
+    def score_marked(self, source: Path, target: Path) -> Scored:
         """Score a Parquet file, and record in the result of which bytes the scores are."""
         mark = {_MARK: json.dumps(_mark(source)).encode()}
         return self._score(str(source), str(target), lambda n: None, mark)
@@ -82,11 +89,11 @@ class Scoring:
         target: str,
         on_rows: Callable[[int], object],
         metadata: dict[bytes, bytes] | None,
-    ) -> int:
-        table = open_table(source)
+    ) -> Scored:
+        table, engine = open_table(source), Engine(self.frozen, on_unseen=self.on_unseen)
         refuse_overwriting([split_tree(target)[0]], [split_tree(source)[0]])
         kept = _kept_schema(table, self.keep, target)
-        outputs = self.outputs(np.empty((0, self.frozen.n_features)))
+        outputs = self.outputs(self.frozen.score_features(np.empty((0, self.frozen.n_features))))
         for name in outputs:
             if name in kept.names:
                 raise ValueError(
@@ -96,23 +103,25 @@ class Scoring:
         types = [(name, pa.from_numpy_dtype(values.dtype)) for name, values in outputs.items()]
         schema = pa.schema([*kept, *types], metadata)
         pieces = _while_unchanged(
-            split_tree(source)[0], self._pieces(table, kept, schema, on_rows)
+            split_tree(source)[0], self._pieces(table, engine, kept, schema, on_rows)
         )
-        return write_table(target, schema, pieces)
+        return Scored(write_table(target, schema, pieces), engine.n_unseen)
 
     def _pieces(
-        self, table: Table, kept: pa.Schema, schema: pa.Schema, on_rows: Callable[[int], object]
+        self,
+        table: Table,
+        engine: Engine,
+        kept: pa.Schema,
+        schema: pa.Schema,
+        on_rows: Callable[[int], object],
     ) -> Iterator[pa.RecordBatch]:
-        first_row = 0
-        encoding = Encoding.of(self.frozen)
-        for batch in table.batches([*kept.names, *encoding.columns]):
+        first_row, names = 0, self.frozen.inputs.names
+        for batch in table.batches([*kept.names, *names]):
             columns = [batch.column(field.name).cast(field.type) for field in kept]
-            outputs = self.outputs(
-                numbers(batch, encoding.columns, first_row)
-                if encoding.is_plain
-                else encoding.encode(batch, first_row)
-            )
-            arrays = columns + [pa.array(values) for values in outputs.values()]
+            raw = [batch.column(name) for name in names]
+            outputs = self.outputs(engine.score_batch(raw, first_row)).values()
+            skip = self.on_unseen == "skip"
+            arrays = columns + [pa.array(values, from_pandas=skip) for values in outputs]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             first_row += batch.num_rows
             on_rows(batch.num_rows)
@@ -122,7 +131,15 @@ class Scoring:
             "fingerprint": self.frozen.fingerprint,
             "keep": list(self.keep),
             "probability": self.probability,
+            "on_unseen": self.on_unseen,
         }
+
+
+class Scored(NamedTuple):
+    """How many rows, or files, were scored, and how many rows held what no training row held."""
+
+    n: int
+    n_unseen: int
 
 
 def score_directory(
@@ -131,11 +148,11 @@ def score_directory(
     target: Path,
     workers: Workers,
     on_done: Callable[[int, int], object] = lambda done, total: None,
-) -> int:
+) -> Scored:
     """Score every Parquet file below `source` to a file of that name below `target`.
 
-    Files that have their scores already, of the same bytes, are not scored again. Returns how many
-    were now. One run at a time may write to `target`.
+    Files that have their scores already, of the same bytes, are not scored again, nor counted. One
+    run at a time may write to `target`.
 
     Parameters
     ----------
@@ -158,19 +175,21 @@ def _score_files(
     target: Path,
     workers: Workers,
     on_done: Callable[[int, int], object],
-) -> int:
+) -> Scored:
     _take_note(scoring, target, [written for _, written in files])
     present = [pair for pair in files if pair[1].exists()]
     with run(workers, _is_done, None, present) as checked:
         done_before = {pair for pair, is_done in checked if is_done}
     missing = [pair for pair in files if pair not in done_before]
     on_done(len(files) - len(missing), len(files))
+    n_unseen = 0
     with run(workers, _score_file, scoring, missing) as finished:
-        for done, (_, complaint) in enumerate(finished, len(files) - len(missing) + 1):
-            if complaint:
-                raise ValueError(complaint)
+        for done, (_, outcome) in enumerate(finished, len(files) - len(missing) + 1):
+            if isinstance(outcome, str):
+                raise ValueError(outcome)
+            n_unseen += outcome
             on_done(done, len(files))
-    return len(missing)
+    return Scored(len(missing), n_unseen)
 
 
 def tables_in(source: Path) -> list[Path]:
@@ -248,15 +267,17 @@ def _while_unchanged(source: Path, pieces: Iterator[pa.RecordBatch]) -> Iterator
         )
 
 
-def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str:
-    """Why a file cannot be scored, or nothing. An exception would make Dask try it again."""
+def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str | int:
+    """Number of rows unlike any in training, or why a file cannot be scored.
+
+    An exception would make Dask try it again.
+    """
     source, target = files
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        scoring.score_marked(source, target)
+        return scoring.score_marked(source, target).n_unseen
     except (ValueError, OSError) as error:
         return f"{source}: {error}"
-    return ""
 
 
 def _kept_schema(table: Table, keep: Sequence[str], target: str) -> pa.Schema:

@@ -1,6 +1,6 @@
 """The steps of a frozen network: dense, sort, pointwise, blend, as NumPy on read-only arrays.
 
-They describe what `cpp/isotone.hpp` computes, and calling them computes the same bits, slowly. A
+They describe what `cpp/runtime` computes, and calling them computes the same bits, slowly. A
 batch is held with one row per unit and one column per event. Every number is computed by the
 same sequence of elementwise operations whatever the batch, so the score of an event never depends
 on its neighbors; a matrix product of a library would not give that.

@@ -7,8 +7,19 @@ the nearest float64, as Python's `float` does. Arrow's own cast of decimals is n
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from isotone.inputs.frames import is_category
+from isotone.typing import Floats, Reals
+
+# How people write that there is no number.
+_BLANK = pa.array(["", "-", "?", "na", "n/a", "#n/a", "nan", "null", "none"])
+_FLOATS = (np.dtype("f4"), np.dtype("f8"))
 
 
 def spelled_out(column: pa.Array) -> pa.Array:
@@ -40,3 +51,138 @@ def truths_as_numbers(column: pa.Array) -> pa.Array:
 
 def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def arrow_of(values: Any, name: str) -> pa.Array:
+    """A column of a frame, an array or a list as one of Arrow; NaN of pandas becomes null."""
+    if isinstance(values, pa.ChunkedArray):
+        return values.combine_chunks()
+    if isinstance(values, pa.Array):
+        return values
+    if hasattr(values, "to_arrow"):  # polars
+        return arrow_of(values.to_arrow(), name)
+    try:
+        return arrow_of(pa.array(values, from_pandas=True), name)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise ValueError(
+            f"column {name!r} mixes kinds of values ({' '.join(str(error).split())[:100]}); "
+            "convert it to numbers or to text"
+        ) from error
+
+
+def numbers_of(values: Any, name: str) -> Reals:
+    """A column as floats, where it is if it can stay: NaN for missing, infinity for no number."""
+    _refuse_categories(getattr(values, "type", getattr(values, "dtype", "")), name)
+    array = None if isinstance(values, list | tuple) else _plain(values)
+    return blank_numbers(arrow_of(values, name), name) if array is None else array
+
+
+def _refuse_categories(kind: Any, name: str) -> None:
+    if is_category(kind):
+        raise ValueError(
+            f"column {name!r} is stored as categories ({kind}), which have no size even where "
+            "they are written as numbers; it must hold numbers: convert it if it does"
+        )
+
+
+def _plain(values: Any) -> Reals | None:
+    """Numbers that NumPy can hold, or None."""
+    if isinstance(values, np.ma.MaskedArray):
+        return None
+    array = (
+        values.to_numpy(zero_copy_only=False)
+        if isinstance(values, pa.Array)
+        else np.asarray(values)
+    )
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
+        return None
+    return array if array.dtype in _FLOATS else array.astype(np.float64)
+
+
+def blank_numbers(column: pa.Array, name: str) -> Floats:
+    """A column as numbers: NaN where it says nothing, infinity where it says something else."""
+    values = floats(truths_as_numbers(column), name)
+    strange = ~np.isfinite(values)
+    strange[strange] = ~is_blank(column.filter(pa.array(strange)))
+    return np.where(strange & np.isnan(values), np.inf, values)
+
+
+def floats(column: pa.Array, name: str) -> Floats:
+    """Numbers of a column, with NaN where there is none; categories have no numbers."""
+    _refuse_categories(column.type, name)
+    try:
+        # An integer beyond 2**53 is rounded: that is monotone, and all a float can do.
+        return _to_numpy(spelled_out(column).cast(pa.float64(), safe=False))
+    except pa.ArrowNotImplementedError as error:
+        raise ValueError(
+            f"column {name!r} has type {column.type}; it must hold numbers: {_advice(column.type)}"
+        ) from error
+    except pa.ArrowInvalid:
+        return np.array([_parse(text) for text in column.to_pylist()])
+
+
+def _advice(kind: pa.DataType) -> str:
+    if pa.types.is_temporal(kind):
+        return "leave it out, or make a number of it, such as the days since some date"
+    return "choose another column or convert it"
+
+
+def decoded(column: pa.Array) -> pa.Array:
+    """A column with its values instead of references to categories."""
+    return column.dictionary_decode() if is_category(column.type) else column
+
+
+def _to_numpy(column: pa.Array) -> Floats:
+    result: Floats = column.to_numpy(zero_copy_only=False)
+    return result
+
+
+def _parse(text: str | None) -> float:
+    """The number that a text stands for, by the rules of Arrow, or NaN."""
+    try:
+        number = pa.scalar(None if text is None else text.strip()).cast(pa.float64()).as_py()
+    except pa.ArrowInvalid:
+        return np.nan
+    return np.nan if number is None else float(number)
+
+
+def finite_or_blank(column: pa.Array, name: str, first_row: int = 0) -> Floats:
+    """A column as numbers, with NaN where it says nothing; anything else raises `ValueError`."""
+    values = blank_numbers(column, name)
+    strange = np.isinf(values)
+    if strange.any():
+        row = int(strange.argmax())
+        cell = column[row].as_py()
+        what = f"holds the text {cell[:40]!r}" if isinstance(cell, str) else f"is {cell}"
+        raise ValueError(
+            f"column {name!r} {what} in row {first_row + row} (data rows, counted from 0); every "
+            "row needs a finite number, or nothing: correct or drop such rows"
+        )
+    return values
+
+
+def is_blank(column: pa.Array) -> NDArray[np.bool_]:
+    """Where a column says nothing: null, NaN, or a text such as NA."""
+    if pa.types.is_floating(column.type):
+        return np.asarray(np.isnan(column.to_numpy(zero_copy_only=False)), dtype=np.bool_)
+    blank = pc.is_null(column)
+    column = decoded(column)
+    if is_text(column.type):
+        words = pc.utf8_lower(pc.utf8_trim_whitespace(column)).cast(pa.string())
+        blank = pc.or_(blank, pc.is_in(words, value_set=_BLANK))
+    return np.asarray(blank.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def labels(column: pa.Array) -> pa.Array:
+    """A column as texts without spaces around them; empty ones and NaN become null."""
+    column = decoded(column)
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    try:
+        texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        raise ValueError(
+            f"a column of type {column.type} cannot be read as text; choose another column, or "
+            "convert it"
+        ) from error
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)

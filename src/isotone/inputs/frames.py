@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
 def has_names(X: Any) -> bool:
-    """Whether `X` is a data frame or an Arrow table."""
-    return hasattr(X, "column_names") or hasattr(X, "columns")
+    """Whether `X` is a data frame, an Arrow table or a dictionary of columns."""
+    return isinstance(X, Mapping) or hasattr(X, "column_names") or hasattr(X, "columns")
 
 
 def column_names(X: Any) -> list[Any]:
-    """Names of the columns of a frame or an Arrow table; none for anything else."""
+    """Names of the columns of a frame, an Arrow table or a dictionary; none for anything else."""
+    if isinstance(X, Mapping):
+        return list(X)
     return list(X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ()))
 
 

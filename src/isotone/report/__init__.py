@@ -89,7 +89,7 @@ def content(
     }
     if sample is None:
         return data
-    scores: Floats = frozen.score(sample.X).astype(float)
+    scores: Floats = frozen.score_features(sample.X).astype(float)
     robust, radii = robustness(certificate, outcomes, sample, scores)
     return data | {
         "sample": sample.to_dict(),

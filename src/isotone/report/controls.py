@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from isotone.elementary import log
-from isotone.frozen.encoding import Encoding
 from isotone.frozen.network import FrozenNetwork
+from isotone.inputs.columns import Category, Column, Ordered
 from isotone.report.sample import Sample
 from isotone.typing import Floats
 
@@ -23,37 +23,38 @@ _BEYOND = 0.2  # how far sliders go beyond most rows, of the width of those
 
 def controls_of(frozen: FrozenNetwork, sample: Sample | None) -> list[dict[str, Any]]:
     """A description of every control, in the order of the columns."""
-    encoding = Encoding.of(frozen)
+    return [_control(frozen, column, sample) for column in frozen.inputs.columns]
+
+
+def _control(frozen: FrozenNetwork, column: Column, sample: Sample | None) -> dict[str, Any]:
     place = {name: i for i, name in enumerate(frozen.features)}
-    controls = []
-    for column in encoding.columns:
-        features = [place[name] for name in encoding.expand(column)]
-        if column in encoding.categories:
-            names = [text or "(missing)" for text in encoding.categories[column]]
-            control = _category(column, features, names, sample)
-        else:
-            gap = place[f"missing({column})"] if column in encoding.fills else None
-            control = _number(frozen, column, features[0], gap, sample)
-            if gap is not None:
-                control |= {"indicator": gap, "fill": encoding.fills[column]}
-        controls.append(control)
-    return controls
+    features = [place[name] for name in column.features]
+    if isinstance(column, Category):
+        names = [text or "(missing)" for text in column.categories]
+        return _category(column.name, features, names, sample)
+    gap = None if column.fill is None else place[f"missing({column.name})"]
+    control = _number(frozen, column.name, features[0], gap, sample)
+    if gap is not None:
+        control |= {"indicator": gap, "fill": column.fill}
+    if isinstance(column, Ordered):
+        control |= {"ranks": list(column.categories)}
+    return control
 
 
 def start_row(frozen: FrozenNetwork, sample: Sample | None) -> list[float]:
     """The median of every feature, the most frequent category; without rows the center."""
-    encoding = Encoding.of(frozen)
+    columns, place = frozen.inputs.columns, frozen.features.index
     if sample is None:
         row = frozen.scaling.inverse(np.zeros((1, frozen.n_features)))[0]
     else:
         row = np.array([_median(column, sample.weight) for column in sample.X.T])
     row = np.array([float(f"{value:.5g}") for value in row])  # short numbers to begin with
-    for name in encoding.categories:
-        features = [frozen.features.index(f) for f in encoding.expand(name)]
+    for column in (c for c in columns if isinstance(c, Category)):
+        features = [place(f) for f in column.features]
         share = np.zeros(len(features)) if sample is None else sample.X[:, features].sum(axis=0)
         row[features] = np.eye(len(features))[share.argmax()]
-    for name in encoding.fills:
-        row[frozen.features.index(f"missing({name})")] = 0.0
+    for name in (c.name for c in columns if c.fill is not None):
+        row[place(f"missing({name})")] = 0.0
     return [float(value) for value in row]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from isotone.certificate.certify import Certificate
 from isotone.certificate.robustness import Radius
-from isotone.frozen.encoding import Encoding
+from isotone.inputs.columns import Number
 from isotone.report.curves import histogram
 from isotone.report.outcomes import Outcomes
 from isotone.report.sample import Sample
@@ -34,7 +34,7 @@ def robustness(
 
 def _radius(certificate: Certificate, outcomes: Outcomes, X: Floats) -> Radius:
     parts = [
-        certificate.certified_radius(X[start : start + _BLOCK], outcomes.threshold or 0.0)
+        certificate.radius_of_features(X[start : start + _BLOCK], outcomes.threshold or 0.0)
         for start in range(0, len(X), _BLOCK)
     ]
     return Radius(
@@ -89,8 +89,8 @@ def _shifts(
 
 def _numeric(certificate: Certificate) -> list[int]:
     """Features that are columns of numbers."""
-    encoding, features = Encoding.of(certificate.frozen), certificate.frozen.features
-    return [features.index(n) for n in encoding.columns if n not in encoding.categories]
+    columns, features = certificate.frozen.inputs.columns, certificate.frozen.features
+    return [features.index(c.name) for c in columns if isinstance(c, Number)]
 
 
 def _spaced(n_rows: int, most: int) -> Any:
@@ -106,11 +106,11 @@ def _flips(
     feature: int,
     deltas: Floats,
 ) -> list[float]:
-    before, shares = outcomes.decide(certificate.frozen.score(X)), []
+    before, shares = outcomes.decide(certificate.frozen.score_features(X)), []
     for delta in deltas:
         moved = X.copy()
         moved[:, feature] += delta
-        after = outcomes.decide(certificate.frozen.score(moved))
+        after = outcomes.decide(certificate.frozen.score_features(moved))
         shares.append(_share(before != after, weight))
     return shares
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from isotone.data.table import Table, floats, numbers, open_table, split_tree, suffix_of
-from isotone.frozen.encoding import Encoding, is_blank, labels
+from isotone.data.table import Table, open_table, split_tree, suffix_of
 from isotone.frozen.network import FrozenNetwork
+from isotone.inputs.cells import floats, is_blank, labels
 from isotone.inputs.frames import is_category
 from isotone.report.outcomes import Outcomes
 from isotone.report.truth import read_truth
@@ -72,15 +72,15 @@ def read_sample(
     ----------
     asked : whether the target was asked for; one that only the model file names may be absent
     """
-    table, encoding = open_table(path), Encoding.of(frozen)
+    table, inputs = open_table(path), frozen.inputs
     target = outcomes.target if asked or outcomes.target in table.columns else None
     if target is not None and outcomes.kind == "values" and frozen.n_outputs > 1:
         target = _refuse_one_of_several(frozen, target) if asked else None
     shown = _shown(table, [name for name in (target, weights) if name])
-    needed = [*encoding.columns, *(name for name in (target, weights) if name)]
+    needed = [*inputs.names, *(name for name in (target, weights) if name)]
     X, rest, n_rows = [], [], 0
     for batch in table.batches(list(dict.fromkeys([*needed, *shown]))):
-        X.append(_encode(batch, encoding, n_rows))
+        X.append(inputs.encode(batch, n_rows))
         rest.append(batch)
         n_rows += batch.num_rows
     if n_rows == 0:
@@ -123,12 +123,6 @@ def _is_readable(table: Table, name: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _encode(batch: pa.RecordBatch, encoding: Encoding, first_row: int) -> Floats:
-    if encoding.is_plain:
-        return numbers(batch, encoding.columns, first_row)
-    return encoding.encode(batch, first_row)
 
 
 def _array(cells: pa.Table, name: str) -> pa.Array:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from isotone.data.table import decoded, floats
-from isotone.frozen.encoding import labels
+from isotone.inputs.cells import decoded, floats, labels
 from isotone.report.outcomes import Outcomes
 from isotone.typing import Floats
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from isotone.certificate.certify import Certificate, Interval, Slope
 from isotone.certificate.verdicts import Verdict
-from isotone.frozen.encoding import Encoding
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import file_name, visible
 from isotone.report.outcomes import Outcomes
@@ -33,7 +32,7 @@ def escape(text: str) -> str:
 def lead(certificate: Certificate, outcomes: Outcomes) -> str:
     """One sentence about what the model does, as HTML."""
     frozen = certificate.frozen
-    n = len(Encoding.of(frozen).columns)
+    n = len(frozen.inputs.columns)
     features = f"from {n} feature{'s' if n > 1 else ''}"
     if outcomes.kind == "classes":
         names = [f"<b>{escape(outcomes.name(k))}</b>" for k in range(len(outcomes.classes))]
@@ -243,7 +242,7 @@ def _arithmetic(frozen: FrozenNetwork) -> str:
 
 def _origin(frozen: FrozenNetwork) -> str:
     """What the model file says about its making, without what the page shows elsewhere."""
-    known = {n: v for n, v in frozen.provenance.items() if n != "encoding"}
+    known = frozen.provenance
     found = [_without_folders(value) for value in known.values()]
     texts = [v if isinstance(v, str) else json.dumps(v, ensure_ascii=False) for v in found]
     pairs = zip(known, texts, strict=True)

@@ -27,7 +27,6 @@ from isotone.typing import Chain, Floats, Precision, Reals
 
 FusedLoss = Literal["cross_entropy", "squared_error", "absolute_error", "hinge", "quantile"]
 
-_ENGINE = {"cross_entropy": "cross-entropy", "squared_error": "mse", "absolute_error": "l1"}
 _SCALAR_LOSSES = ("hinge",)
 _LABEL_LOSSES = ("cross_entropy", "hinge")
 
@@ -105,7 +104,7 @@ class FusedTrainer:
         group_sizes = _group_sizes(self.layers, group_size)
         check_choice("chain", chain, get_args(Chain))
         self._dtype = np.dtype(check_choice("precision", precision, get_args(Precision)))
-        self._stack = _engine.Stack(self.layers, group_sizes, chain, _ENGINE.get(loss, loss))
+        self._stack = _engine.Stack(self.layers, group_sizes, chain, loss)
         self._constants = {
             "bounds": self._per_member("bounds", bounds, len(group_sizes), positive=True),
             "feature_scale": self._per_member("feature_scale", feature_scale, self.layers[0]),

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from isotone.data.table import decoded, floats, numbers, open_table
-from isotone.frozen.encoding import Encoding, is_blank, labels, numbers_with_gaps
+from isotone.data.table import open_table
 from isotone.frozen.network import FrozenNetwork
+from isotone.inputs.cells import decoded, finite_or_blank, floats, is_blank, labels
 from isotone.trigger.working_point import best_scores
 from isotone.typing import Bools, Floats, Indices, Integers
 
@@ -136,20 +136,16 @@ def _read(
     keep_values: Sequence[str],
 ) -> list[Any]:
     """Scores, labels and kept columns of a table, piece by piece."""
-    encoding, texts = Encoding.of(frozen), [*event, *keep_labels]
-    columns = dict.fromkeys([*encoding.columns, target, *texts, *keep_values])
+    texts = [*event, *keep_labels]
+    columns = dict.fromkeys([*frozen.inputs.names, target, *texts, *keep_values])
     parts, n_rows = [], 0
     for batch in open_table(path).batches(list(columns)):
-        score = frozen.score(
-            numbers(batch, encoding.columns, n_rows)
-            if encoding.is_plain
-            else encoding.encode(batch, n_rows)
-        )
+        score = frozen.score_features(frozen.inputs.encode(batch, n_rows))
         is_signal = _is_signal(batch, target, n_rows)
         for name in event:
             _check_event(batch.column(name), name, n_rows)
         strings = {name: _texts(batch.column(name)) for name in texts}
-        values = [numbers_with_gaps(batch.column(name), name, n_rows) for name in keep_values]
+        values = [finite_or_blank(batch.column(name), name, n_rows) for name in keep_values]
         parts.append((score, is_signal, strings, values))
         n_rows += batch.num_rows
     if n_rows == 0:

@@ -1,0 +1,111 @@
+// Normalized weights, Eq. 8, and the derivative through the normalization.
+#pragma once
+
+#include "trainer/trainer.hpp"
+
+namespace isotone::ISOTONE_ISA {
+
+template <class T>
+struct NormalizedWeight {
+    T* weight;      // (n_out, n_in)
+    T* transposed;  // the same, (n_in, n_out)
+    T* ratio;       // of the size of each column or row to the bound
+};
+
+template <class T>
+inline T absolute(T x) {
+    return x < 0 ? -x : x;
+}
+
+template <class T>
+inline T sign(T x) {
+    return static_cast<T>(x > 0) - static_cast<T>(x < 0);
+}
+
+template <class T>
+void measure(const Layer& layer, const T* weight, T* size) {
+    if (layer.size == Size::column_sum) {
+        for (int k = 0; k < layer.n_in; ++k) size[k] = 0;
+        for (int j = 0; j < layer.n_out; ++j, weight += layer.n_in)
+            for (int k = 0; k < layer.n_in; ++k) size[k] += absolute(weight[k]);
+        return;
+    }
+    for (int j = 0; j < layer.n_out; ++j, weight += layer.n_in) {
+        T sum = 0, largest = 0;
+        for (int k = 0; k < layer.n_in; ++k) {
+            const T entry = absolute(weight[k]);
+            sum += entry;
+            largest = entry <= largest ? largest : entry;  // keeps a NaN that comes last
+        }
+        // A NaN that came before a larger entry is in the sum.
+        size[j] = layer.size == Size::row_sum || sum != sum ? sum : largest;
+    }
+}
+
+// Below 1 there is nothing to divide. At 1 there is, for the derivative: so torch.clamp has it.
+template <class T>
+inline T divisor(T ratio) {
+    return ratio < 1 ? 1 : ratio;
+}
+
+// W' = W / max(1, size / bound).
+template <class T>
+void normalize(const Layer& layer, const T* weight, T bound, const NormalizedWeight<T>& space) {
+    const int n_in = layer.n_in, n_out = layer.n_out;
+    const bool by_column = layer.size == Size::column_sum;
+    measure(layer, weight, space.ratio);
+    for (int i = 0; i < (by_column ? n_in : n_out); ++i) space.ratio[i] /= bound;
+    for (int j = 0; j < n_out; ++j)
+        for (int k = 0; k < n_in; ++k) {
+            const T normalized = weight[j * n_in + k] / divisor(space.ratio[by_column ? k : j]);
+            space.weight[j * n_in + k] = normalized;
+            space.transposed[k * n_out + j] = normalized;
+        }
+}
+
+// Turns derivatives with respect to W' into those with respect to W, in place. Where W' = W b / s,
+// dW = (dW' - (derivative of s) (sum of dW' W) / s) b / s.
+template <class T>
+void carry_through_columns(const Layer& layer, const T* weight, T bound, const T* ratio, T* inner,
+                           T* gradient) {
+    const int n_in = layer.n_in, n_out = layer.n_out;
+    for (int k = 0; k < n_in; ++k) inner[k] = 0;
+    for (int j = 0; j < n_out; ++j)
+        for (int k = 0; k < n_in; ++k) inner[k] += gradient[j * n_in + k] * weight[j * n_in + k];
+    for (int k = 0; k < n_in; ++k) inner[k] = ratio[k] < 1 ? 0 : inner[k] / (ratio[k] * bound);
+    for (int j = 0; j < n_out; ++j)
+        for (int k = 0; k < n_in; ++k) {
+            T& g = gradient[j * n_in + k];
+            g = (g - sign(weight[j * n_in + k]) * inner[k]) / divisor(ratio[k]);
+        }
+}
+
+// Entries that share the largest absolute value share its derivative.
+template <class T>
+void carry_through_row(const Layer& layer, const T* weight, T size, T ratio, T* gradient) {
+    const bool by_maximum = layer.size == Size::row_maximum;
+    T inner = 0;
+    int n_largest = 0;
+    for (int k = 0; k < layer.n_in; ++k) {
+        inner += gradient[k] * weight[k];
+        n_largest += absolute(weight[k]) == size;
+    }
+    inner /= by_maximum ? size * static_cast<T>(n_largest) : size;
+    for (int k = 0; k < layer.n_in; ++k) {
+        const bool counts = !by_maximum || absolute(weight[k]) == size;
+        gradient[k] = (gradient[k] - (counts ? sign(weight[k]) * inner : 0)) / ratio;
+    }
+}
+
+template <class T>
+void carry_through(const Layer& layer, const T* weight, T bound, const NormalizedWeight<T>& space,
+                   T* scratch, T* gradient) {
+    if (layer.size == Size::column_sum)
+        return carry_through_columns(layer, weight, bound, space.ratio, scratch, gradient);
+    measure(layer, weight, scratch);
+    for (int j = 0; j < layer.n_out; ++j, weight += layer.n_in, gradient += layer.n_in)
+        if (!(space.ratio[j] < 1))
+            carry_through_row(layer, weight, scratch[j], space.ratio[j], gradient);
+}
+
+}  // namespace isotone::ISOTONE_ISA

@@ -1,0 +1,344 @@
+// Trains one member of a stack of small dense networks. Compiled once per instruction set, in its
+// own namespace; no functions of the standard library here, for the reason given in isotone.hpp.
+//
+// Events pass in tiles: forward, loss and backward while everything is in the cache. After a few
+// tiles their contributions are added to partial sums of the weights' gradients; once per batch
+// these are collected, carried through the normalization and given to Adam.
+#include "trainer/trainer.hpp"
+
+#include "sorter/transpose.hpp"
+#include "trainer/losses.hpp"
+#include "trainer/normalization.hpp"
+#include "trainer/workspace.hpp"
+
+namespace isotone::ISOTONE_ISA {
+namespace {
+
+// ---- one member ---------------------------------------------------------------------------
+
+// The rows order[first], ..., order[first + n - 1], or first, ..., first + n - 1 without an order.
+struct Visits {
+    const std::int32_t* order;
+    std::size_t first, n;
+    std::size_t row(std::size_t i) const {
+        return order ? static_cast<std::size_t>(order[first + i]) : first + i;
+    }
+    Visits part(std::size_t begin, std::size_t most) const {
+        const std::size_t left = n - begin;
+        return {order, first + begin, left < most ? left : most};
+    }
+};
+
+template <class T>
+class Member {
+    using V = Vector<T>;
+    static constexpr int size = tile_vectors<V>;
+
+public:
+    Member(const Shape& shape, const Constants<T>& constants, const Rows<T>& rows, Arena arena)
+        : shape_(shape), constants_(constants), rows_(rows), space_(shape, arena) {}
+
+    // Must come first, and again whenever the parameters have changed.
+    void set_parameters(const T* parameters) {
+        parameters_ = parameters;
+        T seen = 0;
+        for (int i = 0; i < shape_.n_layers; ++i) {
+            const Layer& layer = shape_.layers[i];
+            const NormalizedWeight<T>& normalized = space_.layers[i].normalized;
+            normalize(layer, parameters + layer.weight, constants_.bounds[i], normalized);
+            const int n_sizes = layer.size == Size::column_sum ? layer.n_in : layer.n_out;
+            for (int k = 0; k < n_sizes; ++k) seen += normalized.ratio[k];
+            for (int j = 0; j < layer.n_out; ++j) seen += absolute(parameters[layer.bias + j]);
+        }
+        // Sorters may lose a NaN; the loss must not.
+        spoiled_ = seen - seen;
+    }
+
+    double total_weight(Visits visits) const {
+        if (!rows_.weight) return static_cast<double>(visits.n);
+        double total = 0;
+        for (std::size_t i = 0; i < visits.n; ++i) total += rows_.weight[visits.row(i)];
+        return total;
+    }
+
+    // Mean loss of the visited rows, whose weights sum to `total`.
+    double evaluate(Visits visits, double total) {
+        double loss = spoiled_;
+        std::int32_t counting[tile_rows];
+        while (visits.n > 0) {
+            load(take(visits, tile_rows, counting), total, 0);
+            forward(0);
+            loss += differentiate_loss(0);
+        }
+        return loss;
+    }
+
+    void predict(Visits visits, T* predictions) {
+        const int n_outputs = shape_.n_outputs();
+        const T* const out = reinterpret_cast<T*>(space_.layers[shape_.n_layers - 1].slope);
+        for (std::size_t i = 0; i < visits.n; i += tile_rows) {
+            const Visits tile = visits.part(i, tile_rows);
+            load(tile, 1, 0);
+            forward(0);
+            for (std::size_t row = 0; row < tile.n; ++row)
+                for (int j = 0; j < n_outputs; ++j) *predictions++ = out[j * tile_rows + row];
+        }
+    }
+
+    // Also gives the gradient, in the workspace.
+    double differentiate(Visits visits, double total) {
+        const std::size_t chunk_rows = static_cast<std::size_t>(n_tiles_) * tile_rows;
+        __builtin_memset(space_.sums, 0, shape_.n_parameters * n_sums * sizeof(T));
+        double loss = spoiled_;
+        std::int32_t counting[max_tiles * tile_rows];
+        while (visits.n > 0)
+            loss += differentiate_chunk(take(visits, chunk_rows, counting), total);
+        collect_sums(space_.sums, shape_.n_parameters, space_.gradient);
+        for (int i = 0; i < shape_.n_layers; ++i) {
+            const std::size_t weight = shape_.layers[i].weight;
+            carry_through(shape_.layers[i], parameters_ + weight, constants_.bounds[i],
+                          space_.layers[i].normalized, space_.scratch, space_.gradient + weight);
+        }
+        return loss;
+    }
+
+    const T* gradient() const { return space_.gradient; }
+
+private:
+    // Cuts rows off the front, up to `most` that count: rows of no weight cost nothing. Their
+    // numbers are written to `counting` unless all count.
+    Visits take(Visits& left, std::size_t most, std::int32_t* counting) const {
+        std::size_t n = 0, i = 0;
+        if (!rows_.weight) {
+            const Visits front = left.part(0, most);
+            left = left.part(front.n, left.n);
+            return front;
+        }
+        for (; i < left.n && n < most; ++i) {
+            const std::size_t row = left.row(i);
+            if (rows_.weight[row] != 0) counting[n++] = static_cast<std::int32_t>(row);
+        }
+        left = left.part(i, left.n);
+        return {counting, 0, n};
+    }
+
+    double differentiate_chunk(Visits visits, double total) {
+        double loss = 0;
+        int n_tiles = 0;
+        for (std::size_t i = 0; i < visits.n; i += tile_rows, ++n_tiles) {
+            load(visits.part(i, tile_rows), total, n_tiles);
+            forward(n_tiles);
+            loss += differentiate_loss(n_tiles);
+            backward(n_tiles);
+        }
+        constexpr int parts = n_sums / n_lanes<V>;
+        for (int i = 0; i < shape_.n_layers; ++i) {
+            const Layer& layer = shape_.layers[i];
+            const Tiles<V> slope = {space_.layers[i].slope, layer.n_out, n_tiles};
+            add_products(slope, {space_.layers[i].in, layer.n_in, n_tiles},
+                         space_.sums + layer.weight * parts);
+            add_units(slope, space_.sums + layer.bias * parts);
+        }
+        return loss;
+    }
+
+    V* tile_in(int i, int tile) const {
+        const std::size_t stride = static_cast<std::size_t>(shape_.layers[i].n_in) * size;
+        return space_.layers[i].in + tile * stride;
+    }
+
+    V* tile_slope(int i, int tile) const {
+        const std::size_t stride = static_cast<std::size_t>(shape_.layers[i].n_out) * size;
+        return space_.layers[i].slope + tile * stride;
+    }
+
+    // Rows that are missing from a tile are zeros of no weight.
+    void load(Visits visits, double total, int tile) {
+        const T share = total > 0 ? static_cast<T>(1 / total) : 0;
+        T* const shares = reinterpret_cast<T*>(space_.share);
+        load_columns(rows_.x, shape_.n_features(), visits, space_.x);
+        if (rows_.y) load_columns(rows_.y, shape_.n_targets, visits, space_.y);
+        for (std::size_t row = 0; row < tile_rows; ++row)
+            shares[row] = row >= visits.n ? 0
+                          : rows_.weight  ? rows_.weight[visits.row(row)] * share
+                                          : share;
+        V* const in = tile_in(0, tile);
+        for (int k = 0; k < shape_.n_features(); ++k)
+            for (int e = 0; e < size; ++e)
+                in[k * size + e] = space_.x[k * size + e] * constants_.feature_scale[k];
+    }
+
+    static void load_columns(const T* table, int n, Visits visits, V* tile) {
+        constexpr int side = tile_size<T>;
+        T* const columns = reinterpret_cast<T*>(tile);
+        std::size_t row = 0;
+        for (; n >= side && row + side <= visits.n; row += side) {
+            const Visits rows = visits.part(row, side);
+            for (int k = 0; k < n - side; k += side) load_square(table, n, rows, k, columns + row);
+            load_square(table, n, rows, n - side, columns + row);  // may overlap the one before
+        }
+        for (; row < visits.n; ++row) {
+            const T* from = table + visits.row(row) * n;
+            for (int k = 0; k < n; ++k) columns[k * tile_rows + row] = from[k];
+        }
+        for (; row < tile_rows; ++row)
+            for (int k = 0; k < n; ++k) columns[k * tile_rows + row] = 0;
+    }
+
+    static void load_square(const T* table, int n, Visits visits, int column, T* columns) {
+        constexpr int side = tile_size<T>;
+        using Row = Vector<T, side>;
+        Row square[side];
+        for (int i = 0; i < side; ++i)
+            __builtin_memcpy(&square[i], table + visits.row(i) * n + column, sizeof(Row));
+        transpose(square);
+        for (int i = 0; i < side; ++i)
+            __builtin_memcpy(columns + (column + i) * tile_rows, &square[i], sizeof(Row));
+    }
+
+    // From the input of the tile to the outputs, which are left where their slopes will be.
+    void forward(int tile) {
+        const int last = shape_.n_layers - 1;
+        for (int i = 0; i <= last; ++i) {
+            const Layer& layer = shape_.layers[i];
+            V* const out = i < last ? tile_in(i + 1, tile) : tile_slope(i, tile);
+            multiply(space_.layers[i].normalized.transposed, parameters_ + layer.bias,
+                     tile_in(i, tile), layer.n_in, out, layer.n_out);
+            if (i == last) return add_residual(out);
+            for_groups(layer, [&](int unit, int e, std::size_t swap) {
+                sort_recorded(out + unit * size + e, layer.group_size, size, layer.network,
+                              space_.layers[i].swaps + swap);
+            });
+        }
+    }
+
+    void add_residual(V* out) const {
+        const int n = shape_.n_features();
+        for (int j = 0; j < shape_.n_outputs(); ++j)
+            for (int k = 0; k < n; ++k) {
+                const V slope = broadcast<V>(constants_.residual[j * n + k]);
+                const V* x = space_.x + k * size;
+                for (int e = 0; e < size; ++e)
+                    out[j * size + e] = multiply_add(slope, x[e], out[j * size + e]);
+            }
+    }
+
+    // Calls run(first unit, vector, first swap) for each group of each vector of a tile.
+    template <class Run>
+    static void for_groups(const Layer& layer, Run run) {
+        const std::size_t n_comparators = layer.network.last - layer.network.first;
+        std::size_t swap = 0;
+        for (int unit = 0; unit < layer.n_out; unit += layer.group_size)
+            for (int e = 0; e < size; ++e, swap += n_comparators) run(unit, e, swap);
+    }
+
+    // The outputs of the tile become derivatives of the mean loss.
+    double differentiate_loss(int tile) {
+        V* const out = tile_slope(shape_.n_layers - 1, tile);
+        T partial[tile_rows];
+        for (int e = 0; e < size; ++e) {
+            const V weighted = space_.share[e] * compute_loss(shape_, constants_.loss_parameter,
+                                                              out + e, space_.y + e, size);
+            __builtin_memcpy(partial + e * n_lanes<V>, &weighted, sizeof(V));
+            for (int j = 0; j < shape_.n_outputs(); ++j) out[j * size + e] *= space_.share[e];
+        }
+        double sum[4] = {};
+        for (int row = 0; row < tile_rows; ++row) sum[row % 4] += partial[row];
+        return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+
+    void backward(int tile) {
+        for (int i = shape_.n_layers - 1; i > 0; --i) {
+            const Layer& before = shape_.layers[i - 1];
+            V* const slope = tile_slope(i - 1, tile);
+            multiply(space_.layers[i].normalized.weight, space_.zeros, tile_slope(i, tile),
+                     shape_.layers[i].n_out, slope, before.n_out);
+            for_groups(before, [&](int unit, int e, std::size_t swap) {
+                sort_back(slope + unit * size + e, before.group_size, size, before.network,
+                          space_.layers[i - 1].swaps + swap);
+            });
+        }
+    }
+
+    const Shape shape_;
+    const Constants<T> constants_;
+    const Rows<T> rows_;
+    Workspace<T> space_;
+    const int n_tiles_ = tiles_per_chunk<T>(shape_);
+    const T* parameters_ = nullptr;
+    T spoiled_ = 0;
+};
+
+// ---- Adam ---------------------------------------------------------------------------------
+
+template <class T>
+T square_root(T x) {
+    if constexpr (sizeof(T) == sizeof(float))
+        return __builtin_sqrtf(x);
+    else
+        return __builtin_sqrt(x);
+}
+
+// As torch.optim.Adam; with a decay as torch.optim.AdamW.
+template <class T>
+void update(const TrainTask<T>& task, const AdamStep& step, const T* __restrict gradient) {
+    T* const __restrict parameters = task.parameters;
+    T* const __restrict first = task.first_moment;
+    T* const __restrict second = task.second_moment;
+    const T rate1 = static_cast<T>(1 - task.adam.beta1), beta2 = static_cast<T>(task.adam.beta2);
+    const T rate2 = static_cast<T>(1 - task.adam.beta2), eps = static_cast<T>(task.adam.eps);
+    const T step_size = static_cast<T>(step.step_size), decay = static_cast<T>(step.decay);
+    const T root_correction = static_cast<T>(step.root_correction);
+    for (std::size_t i = 0; i < task.shape.n_parameters; ++i) {
+        const T g = gradient[i];
+        first[i] += (g - first[i]) * rate1;
+        second[i] = second[i] * beta2 + rate2 * g * g;
+        const T spread = square_root(second[i]) / root_correction + eps;
+        parameters[i] = parameters[i] * decay - step_size * (first[i] / spread);
+    }
+}
+
+// ---- entry points -------------------------------------------------------------------------
+
+template <class T>
+double train(const TrainTask<T>& task) {
+    Member<T> member(task.shape, task.constants, task.rows, Arena(task.workspace));
+    const Visits all = {task.order, 0, task.n_visits};
+    const AdamStep* step = task.adam.steps;
+    const double mean_weight = member.total_weight(all) / static_cast<double>(all.n);
+    double loss = 0, weight = 0;
+    for (std::size_t i = 0; i < all.n; i += task.batch_size) {
+        const Visits batch = all.part(i, task.batch_size);
+        // The weight that so many rows have on average, not the one they have: dividing by the
+        // latter would make heavy rows count less than their weight.
+        const double total = mean_weight * static_cast<double>(batch.n);
+        member.set_parameters(task.parameters);
+        loss += member.differentiate(batch, total) * total;
+        weight += total;
+        update(task, *step++, member.gradient());
+    }
+    return loss / weight;
+}
+
+template <class T>
+double evaluate(const EvaluateTask<T>& task) {
+    Member<T> member(task.shape, task.constants, task.rows, Arena(task.workspace));
+    const Visits all = {nullptr, 0, task.rows.n};
+    const double total = member.total_weight(all);
+    member.set_parameters(task.parameters);
+    if (task.predictions) member.predict(all, task.predictions);
+    if (!task.rows.y) return 0;
+    if (!task.gradient) return member.evaluate(all, total);
+    const double loss = member.differentiate(all, total);
+    __builtin_memcpy(task.gradient, member.gradient(), task.shape.n_parameters * sizeof(T));
+    return loss;
+}
+
+}  // namespace
+
+const TrainerKernels<float> trainer_float = {workspace_bytes<float>, train<float>,
+                                             evaluate<float>};
+const TrainerKernels<double> trainer_double = {workspace_bytes<double>, train<double>,
+                                               evaluate<double>};
+
+}  // namespace isotone::ISOTONE_ISA

@@ -1,0 +1,113 @@
+// What bindings/trainer.cpp knows of trainer.cpp: how a stack of small dense networks is
+// described, and two functions per instruction set that work on one member of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sorter/sorting.hpp"
+
+namespace isotone {
+
+constexpr int max_layers = 32;
+constexpr std::size_t max_parameters = 10'000'000;  // so that an int counts partial sums
+
+enum class Loss { cross_entropy, mse, l1, hinge, quantile };
+
+// What a normalized weight is divided by: per column its absolute sum (the chain of 1-norms), per
+// row its absolute sum or its largest entry (the chain of infinity norms).
+enum class Size { column_sum, row_sum, row_maximum };
+
+// Weights (n_out, n_in) and biases (n_out,) begin at these offsets among a member's parameters.
+// Units are sorted after the layer, in groups of `group_size`; 1 does not sort.
+struct Layer {
+    int n_in, n_out, group_size;
+    Size size;
+    SortingNetwork network;
+    std::size_t weight, bias;
+};
+
+struct Shape {
+    const Layer* layers;
+    int n_layers;
+    std::size_t n_parameters;
+    Loss loss;
+    int n_targets;
+
+    ISOTONE_INLINE int n_features() const { return layers[0].n_in; }
+    ISOTONE_INLINE int n_outputs() const { return layers[n_layers - 1].n_out; }
+};
+
+// A table of n rows, C-contiguous; `weight` may be null, `y` too if there is no loss to compute.
+template <class T>
+struct Rows {
+    const T* x;
+    const T* y;
+    const T* weight;
+    std::size_t n;
+};
+
+// What differs between the members of a stack and is not trained.
+template <class T>
+struct Constants {
+    const T* bounds;          // (n_layers,)
+    const T* feature_scale;   // (n_features,)
+    const T* residual;        // (n_outputs, n_features)
+    const T* loss_parameter;  // (n_outputs,)
+};
+
+// Adam of one step, with its corrections for the bias of young moments.
+struct AdamStep {
+    double step_size;        // learning rate / (1 - beta1^t)
+    double root_correction;  // sqrt(1 - beta2^t)
+    double decay;            // 1 - learning rate * weight decay
+};
+
+struct Adam {
+    double beta1, beta2, eps;
+    const AdamStep* steps;  // one per batch
+};
+
+template <class T>
+struct TrainTask {
+    Shape shape;
+    Constants<T> constants;
+    T* parameters;
+    T* first_moment;
+    T* second_moment;
+    Rows<T> rows;
+    const std::int32_t* order;  // the rows to visit, or null for all of them from the first on
+    std::size_t n_visits;
+    std::size_t batch_size;
+    Adam adam;
+    void* workspace;
+};
+
+// `gradient` (n_parameters,) and `predictions` (n, n_outputs) may be null.
+template <class T>
+struct EvaluateTask {
+    Shape shape;
+    Constants<T> constants;
+    const T* parameters;
+    Rows<T> rows;
+    T* gradient;
+    T* predictions;
+    void* workspace;
+};
+
+// Both return the weighted mean of the loss: while training, or with the parameters as they are.
+template <class T>
+struct TrainerKernels {
+    std::size_t (*workspace_bytes)(const Shape&);
+    double (*train)(const TrainTask<T>&);
+    double (*evaluate)(const EvaluateTask<T>&);
+};
+
+constexpr std::size_t workspace_alignment = 64;
+
+namespace ISOTONE_ISA {
+extern const TrainerKernels<float> trainer_float;
+extern const TrainerKernels<double> trainer_double;
+}  // namespace ISOTONE_ISA
+
+}  // namespace isotone

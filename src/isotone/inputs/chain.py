@@ -1,0 +1,225 @@
+"""Inputs: the way from a raw row to the features of a network, as part of the model.
+
+A raw table has columns of numbers, text, booleans and missing values, found by name and in any
+order. Every column becomes features as its class in `isotone.inputs.columns` says. A column that
+has a fill gets one more feature, `missing(name)`, behind all others: 1 where the value is missing
+and the fill stands in for it, 0 elsewhere. Among rows in which the value is present a direction
+along the column therefore holds as it stands.
+
+What training never saw, a new category or a value missing in a column that was complete, is an
+error by default; see `Policy`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+
+from isotone.inputs.columns import (
+    Category,
+    Column,
+    Number,
+    cell_of,
+    fill_array,
+    from_dict,
+    to_dict,
+)
+from isotone.inputs.frames import column_names, has_names
+from isotone.inputs.scaling import as_numbers
+from isotone.typing import Floats, Reals
+
+# An error, as if it were missing, no score (NaN), or this score.
+Policy = Literal["error", "missing", "skip"] | float
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The columns of a raw table, in the order of the features that they become.
+
+    Parameters
+    ----------
+    columns : of the table
+
+    Examples
+    --------
+    >>> inputs = Inputs((Number("age", fill=35.0), Category("city", ("Oslo", "Rome"))))
+    >>> inputs.features
+    ('age', 'city=Oslo', 'city=Rome', 'missing(age)')
+    >>> inputs.encode({"city": ["Rome", "Oslo"], "age": [31.0, None]})
+    array([[31.,  0.,  1.,  0.],
+           [35.,  1.,  0.,  1.]])
+    """
+
+    columns: tuple[Column, ...] = ()
+
+    @classmethod
+    def numbers(cls, names: Sequence[str]) -> Inputs:
+        """Columns of numbers, none of which may be missing."""
+        return cls(tuple(Number(name) for name in names))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the features are the columns as they are."""
+        return all(isinstance(c, Number) and c.fill is None for c in self.columns)
+
+    @property
+    def uncompleted(self) -> tuple[str, ...]:
+        """Names of the features without the indicators of missing values."""
+        return tuple(name for column in self.columns for name in column.features)
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features of the network."""
+        return (*self.uncompleted, *(f"missing({c.name})" for c in self._filled))
+
+    @property
+    def _filled(self) -> list[Column]:
+        return [column for column in self.columns if column.fill is not None]
+
+    def column(self, name: str) -> Column:
+        return self.columns[self.names.index(name)]
+
+    def with_fills(self, fills: Mapping[str, float]) -> Inputs:
+        """The same with fills for columns of numbers and ordered categories, by name."""
+        return Inputs(
+            tuple(
+                column
+                if isinstance(column, Category) or column.name not in fills
+                else replace(column, fill=fills[column.name])
+                for column in self.columns
+            )
+        )
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        return [to_dict(column) for column in self.columns]
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Inputs:
+        """What `to_dict` gave; anything else raises `ValueError`."""
+        if not isinstance(data, list):
+            raise ValueError(f"the inputs must be a list of columns; got {data!r:.100}")
+        return cls(tuple(from_dict(entry) for entry in data))
+
+    def batches(self, X: Any) -> Iterator[list[Any]]:
+        """The raw columns of a table, in pieces of rows if it is one of Arrow."""
+        if not has_names(X):
+            yield list(self._array(X).T)
+            return
+        labels, names = column_names(X), [str(label) for label in column_names(X)]
+        for name in self.names:
+            if names.count(name) != 1:
+                raise ValueError(
+                    f"the table has {names.count(name)} columns {name!r}; the model needs one: "
+                    f"its columns are {', '.join(self.names[:20])}"
+                )
+        if hasattr(X, "to_batches"):
+            for batch in X.select(list(self.names)).to_batches():
+                yield [batch.column(i) for i in range(len(self.names))]
+            return
+        yield [X[labels[names.index(name)]] for name in self.names]
+
+    def _array(self, X: Any) -> Reals:
+        """`X` without names, which must be numbers."""
+        text = [column.name for column in self.columns if not isinstance(column, Number)]
+        if text:
+            raise ValueError(
+                f"`X` has no column names, and column {text[0]!r} of the model holds text; give "
+                "a data frame, an Arrow table or a dictionary of columns"
+            )
+        return as_numbers(X, self.names)
+
+    def read(self, raw: list[Any]) -> list[Reals]:
+        """Features without indicators: NaN where missing, infinite where unseen."""
+        pairs = zip(self.columns, raw, strict=True)
+        return [array for column, values in pairs for array in column.read(values)]
+
+    def complete(
+        self, uncompleted: Sequence[Reals], unseen_as_missing: bool = False
+    ) -> list[Reals]:
+        """Features with missing values filled and flagged, one array each."""
+        arrays, indicators, place = [], [], 0
+        for column in self.columns:
+            own = list(uncompleted[place : place + len(column.features)])
+            place += len(own)
+            if unseen_as_missing:
+                own = _unseen_as_missing(column, own)
+            if column.fill is not None:
+                own[0], indicator = fill_array(own[0], column.fill)
+                indicators.append(indicator)
+            arrays += own
+        return [*arrays, *indicators]
+
+    def encode(self, X: Any, first_row: int = 0) -> Floats:
+        """Features of raw rows, (n_rows, n_features), all of them finite.
+
+        Parameters
+        ----------
+        first_row : number of the first row within a larger table, for messages
+        """
+        parts, start = [], first_row
+        for raw in self.batches(X):
+            arrays = self.complete(self.read(raw))
+            part = np.column_stack([array.astype(np.float64) for array in arrays])
+            if not np.all(np.isfinite(part)):
+                self.refuse(raw, arrays, start)
+            parts.append(part)
+            start += len(part)
+        return np.concatenate(parts) if parts else np.empty((0, len(self.features)))
+
+    def refuse(self, raw: list[Any], arrays: list[Reals], first_row: int = 0) -> NoReturn:
+        """Raise the error about the first row that holds what training never saw."""
+        bad = ~np.isfinite(np.column_stack(arrays))
+        row, feature = (int(index) for index in np.argwhere(bad)[0])
+        column = self.owner(feature)
+        cell = cell_of(column, raw[self.columns.index(column)], row)
+        raise ValueError(
+            f"column {column.name!r} {cell} in row {first_row + row} (data rows, counted from 0)"
+            f"{_expected(column, cell)}: correct or drop such rows, or say what they get with "
+            "`on_unseen`"
+        )
+
+    def owner(self, feature: int) -> Column:
+        """The column that a feature, counted from 0, comes from."""
+        owners = [column for column in self.columns for _ in column.features]
+        return [*owners, *self._filled][feature]
+
+
+def check_policy(on_unseen: Any) -> Policy:
+    """The policy, if it is one."""
+    if on_unseen in ("error", "missing", "skip"):
+        return on_unseen  # type: ignore[no-any-return]
+    if isinstance(on_unseen, bool) or not isinstance(on_unseen, int | float | np.number):
+        raise ValueError(
+            f"`on_unseen={on_unseen!r}` is unknown; choose 'error', 'missing', 'skip' (NaN), or "
+            "give the score of such rows"
+        )
+    return float(on_unseen)
+
+
+def _unseen_as_missing(column: Column, arrays: list[Reals]) -> list[Reals]:
+    """Infinite entries, which mark the unseen, as missing where a missing value has a meaning."""
+    if isinstance(column, Category):
+        if None not in column.categories:
+            return arrays
+        unseen, gap = np.isinf(arrays[0]), column.categories.index(None)
+        return [np.where(unseen, float(k == gap), array) for k, array in enumerate(arrays)]
+    return [np.where(np.isinf(arrays[0]), np.nan, arrays[0])]
+
+
+def _expected(column: Column, cell: str) -> str:
+    """What a column may hold, for the message about something else."""
+    if cell == "is missing":
+        return ", and the model has not learned what a missing value means there"
+    if isinstance(column, Number):
+        return "; every row needs a finite number" + ("" if column.fill is None else ", or none")
+    shown = ", ".join(text for text in column.categories[:10] if text is not None)
+    return f", which no training row has; its categories are {shown}"

@@ -1,0 +1,135 @@
+"""Smoothness: how suddenly a small shift of a feature changes the efficiency.
+
+Question: does the efficiency change smoothly when Σp_T or the displacement is slightly wrong?
+Data: any sample; validation candidates of signal, all given the same value of one feature.
+Claim: trees change in jumps, where a feature crosses a split; ours changes evenly.
+Run time: seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from studies.arrays import Floats
+from studies.trigger.analysis.figures import save
+from studies.trigger.analysis.models import Model
+from studies.trigger.analysis.study import FREE, OURS, TREES, Verdict
+from studies.trigger.analysis.tables import Tables
+
+COLORS = {TREES: "#E69F00", OURS: "#0072B2"}
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What is varied: its column, and values with a small step between them."""
+
+    name: str
+    label: str
+    column: int
+    values: Floats
+
+
+STEP = 0.02
+FEATURES = (
+    Feature("sum_pt", r"$\sum p_{\mathrm{T}}$ [GeV]", 1, np.arange(1.5, 5.0, STEP)),
+    Feature("ln_min_ip_chi2", r"$\ln\,\min\chi^2_{\mathrm{IP}}$", 3, np.arange(2.0, 6.0, STEP)),
+)
+
+
+def efficiency(model: Model, threshold: float, X: Floats, feature: Feature) -> Floats:
+    """Share of the rows that pass if all had the same value of the feature, for each value.
+
+    The rows are the same for all values: what jumps is the model, not the sample.
+    """
+    shares = []
+    for value in feature.values:
+        moved = X.copy()
+        moved[:, feature.column] = value
+        shares.append(np.mean(model.score(moved) >= threshold))
+    return np.array(shares)
+
+
+def boundary(model: Model, threshold: float, displacement: Floats, pt: Floats) -> Floats:
+    """The least Σp_T that passes at each displacement, for a model of these two inputs."""
+    rows = np.zeros((len(displacement) * len(pt), 4))
+    rows[:, 3], rows[:, 1] = np.repeat(displacement, len(pt)), np.tile(pt, len(displacement))
+    passed = (model.score(rows) >= threshold).reshape(len(displacement), len(pt))
+    return np.where(passed.any(axis=1), pt[passed.argmax(axis=1)], np.nan)
+
+
+def run(
+    two: Mapping[str, Verdict],
+    four: Mapping[str, Verdict],
+    tables: Tables,
+    out: Path,
+    n_rows: int = 1000,
+) -> dict[str, Any]:
+    """The figure and the numbers, of models of two and of four inputs at their working points."""
+    X = tables.signal.validation.X
+    X = X[np.linspace(0, len(X) - 1, n_rows).astype(int)]
+    found = {
+        name: {
+            feature.name: efficiency(four[name].model, four[name].point.threshold, X, feature)
+            for feature in FEATURES
+        }
+        for name in COLORS
+    }
+    x, pt = np.linspace(3.0, 5.0, 201), np.linspace(0.5, 12.0, 1151)
+    lines = {n: boundary(two[n].model, two[n].point.threshold, x, pt) for n in COLORS}
+    save(figure(found, x, lines), out / "smoothness")
+    far = np.linspace(4.0, float(np.quantile(tables.collisions.X[:, 3], 0.98)), 101)
+    return {
+        "corner": corner(far, boundary(two[FREE].model, two[FREE].point.threshold, far, pt)),
+        **{name: summary(found[name], lines[name]) for name in COLORS},
+    }
+
+
+def corner(x: Floats, line: Floats) -> dict[str, float]:
+    """Where a boundary is lowest, and how high it is at the far end; infinite if out of range."""
+    line = np.nan_to_num(line, nan=np.inf)
+    least = int(np.argmin(line))
+    return {"at": x[least], "least": line[least], "end": x[-1], "there": line[-1]}
+
+
+def summary(found: Mapping[str, Floats], line: Floats) -> dict[str, float]:
+    """Largest change of efficiency in a step, and largest step of the boundary.
+
+    The boundary is looked at where something passes below 12 GeV: at smaller displacements it is
+    vertical, for both models.
+    """
+    numbers = {
+        f"largest change in {STEP:g}, {feature}": float(np.abs(np.diff(curve)).max())
+        for feature, curve in found.items()
+    }
+    steps = np.abs(np.diff(line))
+    steps = steps[np.isfinite(steps)]
+    numbers["largest step of the boundary in 0.01 [GeV]"] = float(steps.max(initial=0.0))
+    return numbers
+
+
+def figure(
+    found: Mapping[str, Mapping[str, Floats]], x: Floats, lines: Mapping[str, Floats]
+) -> Figure:
+    """Boundaries of two inputs, and changes of efficiency of four."""
+    figure = Figure(figsize=(10.5, 3.2), layout="constrained")
+    panels = figure.subplots(1, 3)
+    for name, color in COLORS.items():
+        panels[0].plot(x, lines[name], color=color, label=name)
+        for panel, feature in zip(panels[1:], FEATURES, strict=True):
+            change = 100 * np.diff(found[name][feature.name])
+            panel.plot(feature.values[1:], change, color=color, linewidth=1.0)
+            panel.set(xlabel=feature.label, ylabel=f"efficiency change for +{STEP:g} [%]")
+    panels[0].set(xlabel=FEATURES[1].label, ylabel=f"least {FEATURES[0].label} that passes")
+    panels[0].set_title("boundary, two inputs", fontsize=9)
+    for panel in panels[1:]:
+        panel.set_title("four inputs", fontsize=9)
+    for panel in panels:
+        panel.grid(alpha=0.3)
+    panels[0].legend(fontsize=8)
+    return figure

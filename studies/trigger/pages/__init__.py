@@ -1,0 +1,1 @@
+"""Pages: what docs/trigger.md tells of the study, written from its numbers."""

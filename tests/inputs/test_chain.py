@@ -1,0 +1,259 @@
+"""Inputs: the raw row is all that a model needs, whatever holds it, and its file says how."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import isotone
+from isotone import FrozenNetwork, certify
+from isotone.data.categories import MAX_CATEGORIES, find_inputs
+from isotone.data.table import open_table
+from isotone.frozen import modelfile
+from isotone.frozen.engine import Engine
+from isotone.inputs.cells import is_blank, labels
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category, Number, Ordered
+from networks import small
+
+INPUTS = Inputs(
+    (
+        Number("age", fill=35.0),
+        Category("city", ("Oslo", "Rome", None)),
+        Ordered("size", ("S", "M", "L"), fill=1.0),
+        Number("member"),
+    )
+)
+COLUMNS: dict[str, list[Any]] = {
+    "member": [True, False, True, True],
+    "size": ["L", " M", None, "S"],
+    "city": ["Rome", " Oslo", None, "Rome"],
+    "age": [31.0, None, 2.5, 40.0],
+}
+FEATURES = np.array(
+    [
+        [31, 0, 1, 0, 2, 1, 0, 0],
+        [35, 1, 0, 0, 1, 0, 1, 0],
+        [2.5, 0, 0, 1, 1, 1, 0, 1],
+        [40, 0, 1, 0, 0, 1, 0, 0],
+    ]
+)
+IN_ORDER = pd.CategoricalDtype(["S", "M", "L"], ordered=True)
+TABLES = {
+    "dictionary": COLUMNS,
+    "pandas": pd.DataFrame(COLUMNS),
+    "pandas, categories": pd.DataFrame(COLUMNS)
+    .assign(size=["L", "M", None, "S"])
+    .astype({"city": "category", "size": IN_ORDER}),
+    "polars": pl.DataFrame(COLUMNS),
+    "Arrow": pa.table(COLUMNS),
+    "Arrow, in pieces": pa.concat_tables([pa.table(COLUMNS)[:1], pa.table(COLUMNS)[1:]]),
+    "text": pa.table(COLUMNS | {"age": ["31", "NA", " 2.5 ", "4e1"], "member": list("1011")}),
+}
+
+
+def model(inputs: Inputs = INPUTS) -> FrozenNetwork:
+    directions = [int(name in ("age", "size")) for name in inputs.features]
+    return replace(small(tuple(directions)), features=inputs.features, inputs=inputs)
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_one_raw_table_has_one_score_whatever_holds_it(kind: str) -> None:
+    frozen = model()
+    np.testing.assert_array_equal(frozen.encode(TABLES[kind]), FEATURES)
+    np.testing.assert_array_equal(frozen.score(TABLES[kind]), frozen.score_features(FEATURES))
+
+
+def test_names_of_features_tell_where_they_come_from() -> None:
+    names = "age", "city=Oslo", "city=Rome", "missing(city)", "size", "member"
+    assert INPUTS.features == (*names, "missing(age)", "missing(size)")
+    assert [INPUTS.owner(i).name for i in range(8)] == [
+        *("age", "city", "city", "city", "size", "member", "age", "size")
+    ]
+
+
+def test_an_array_holds_the_columns_in_order_if_all_are_numbers() -> None:
+    frozen = model(Inputs((Number("age", fill=35.0), Number("debt"))))
+    X = [[math.nan, 1.0], [20.0, 2.0]]
+    np.testing.assert_array_equal(frozen.encode(X), [[35, 1, 1], [20, 2, 0]])
+    np.testing.assert_array_equal(
+        frozen.score(X), frozen.score({"debt": [1, 2], "age": [None, 20]})
+    )
+    with pytest.raises(ValueError, match="'city' of the model holds text; give a data frame"):
+        model().score(np.zeros((2, 4)))
+
+
+def test_the_file_alone_scores_the_raw_table(tmp_path: Path) -> None:
+    frozen = model()
+    frozen.save(tmp_path / "model.isotone")
+    loaded = isotone.load(tmp_path / "model.isotone")
+    assert loaded.inputs == INPUTS
+    assert loaded.fingerprint == frozen.fingerprint
+    np.testing.assert_array_equal(loaded.score(COLUMNS), frozen.score(COLUMNS))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        Number("age", fill=36.0),
+        Ordered("size", ("S", "M", "L"), fill=2.0),
+        Ordered("size", ("L", "M", "S"), fill=1.0),
+    ],
+)
+def test_every_fill_and_order_is_in_the_fingerprint(changed: Number | Ordered) -> None:
+    columns = [changed if c.name == changed.name else c for c in INPUTS.columns]
+    assert model(Inputs(tuple(columns))).fingerprint != model().fingerprint
+
+
+def test_directions_hold_along_ordered_categories_and_filled_columns() -> None:
+    frozen = model()
+    assert certify(frozen).holds
+    sizes = frozen.score(
+        {name: cells[:1] * 3 for name, cells in COLUMNS.items()} | {"size": list("SML")}
+    )
+    assert np.all(np.diff(sizes) >= 0)
+    ages = frozen.score(
+        {name: cells[:1] * 50 for name, cells in COLUMNS.items()} | {"age": list(range(50))}
+    )
+    assert np.all(np.diff(ages) >= 0)
+
+
+UNSEEN = {
+    "city": ("Paris", r"column 'city' holds 'Paris' in row 1 .*its categories are Oslo, Rome"),
+    "size": ("XL", r"column 'size' holds 'XL' in row 1 .*its categories are S, M, L"),
+    "member": (None, r"column 'member' is missing in row 1 .*has not learned what a missing"),
+    "age": (math.inf, r"column 'age' is inf in row 1 .*finite number, or none: correct"),
+}
+
+
+def with_unseen(column: str) -> dict[str, list[Any]]:
+    cells = list(COLUMNS[column])
+    cells[1] = UNSEEN[column][0]
+    return COLUMNS | {column: cells}
+
+
+@pytest.mark.parametrize("column", UNSEEN)
+def test_what_training_never_saw_is_an_error_that_names_row_and_column(column: str) -> None:
+    with pytest.raises(ValueError, match=UNSEEN[column][1]):
+        model().score(with_unseen(column))
+    with pytest.raises(ValueError, match=UNSEEN[column][1]):
+        model().encode(with_unseen(column))
+
+
+@pytest.mark.parametrize("column", UNSEEN)
+def test_one_strange_row_costs_no_other_its_score(column: str) -> None:
+    frozen = model()
+    expected = frozen.score(COLUMNS)
+    for policy, score in (("skip", math.nan), (-7.5, -7.5)):
+        with pytest.warns(UserWarning, match="1 of 4 rows hold what no training row held"):
+            scores = frozen.score(with_unseen(column), on_unseen=policy)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(scores[1], score)
+        np.testing.assert_array_equal(np.delete(scores, 1), np.delete(expected, 1))
+
+
+@pytest.mark.parametrize("column", ["city", "size", "age"])
+def test_the_unseen_can_count_as_missing(column: str) -> None:
+    frozen, blank = model(), COLUMNS | {column: [*COLUMNS[column]]}
+    blank[column][1] = None
+    with pytest.warns(UserWarning, match="1 of 4 rows"):
+        scores = frozen.score(with_unseen(column), on_unseen="missing")
+    np.testing.assert_array_equal(scores, frozen.score(blank))
+
+
+def test_a_missing_value_without_a_meaning_stays_an_error() -> None:
+    with pytest.raises(ValueError, match="'member' is missing in row 1"):
+        model().score(with_unseen("member"), on_unseen="missing")
+
+
+def test_rows_that_a_policy_decided_about_are_counted() -> None:
+    engine = Engine(model(), on_unseen="skip")
+    for column in UNSEEN:
+        engine(with_unseen(column))
+    assert engine.n_unseen == len(UNSEEN)
+
+
+@pytest.mark.parametrize("policy", ["ignore", None, True, [1.0]])
+def test_unknown_policies_are_refused(policy: Any) -> None:
+    with pytest.raises(ValueError, match="is unknown; choose 'error', 'missing', 'skip'"):
+        model().score(COLUMNS, on_unseen=policy)
+
+
+def test_files_of_version_1_still_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    frozen = model(Inputs((Number("age", fill=35.0), Category("city", ("Oslo", "Rome", None)))))
+    old = frozen._definition() | {"certificate": None}
+    del old["inputs"]
+    stored = {"columns": ["age", "city"], "categories": {"city": ["Oslo", "Rome", None]}}
+    old["provenance"] = {"encoding": stored | {"fills": {"age": 35.0}}}
+    monkeypatch.setattr(modelfile, "FORMAT_VERSION", 1)
+    modelfile.write(tmp_path / "old.isotone", old, frozen._arrays())
+    loaded = isotone.load(tmp_path / "old.isotone")
+    assert loaded.inputs == frozen.inputs
+    assert loaded.provenance == {"format": 1}
+    np.testing.assert_array_equal(loaded.score(COLUMNS), frozen.score(COLUMNS))
+
+
+@pytest.mark.parametrize(
+    ("stored", "message"),
+    [
+        ({"columns": ["a"]}, "must be a list of columns"),
+        ([1], "its kind must be one of number, category, ordered"),
+        ([{"kind": "number", "name": "a", "order": 1}], "unexpected keyword"),
+        ([{"kind": "number", "name": 3}], "the name of an input column is 3"),
+        ([{"kind": "number", "name": "a", "fill": math.inf}], "the fill of column 'a' is inf"),
+        ([{"kind": "number", "name": "a", "fill": True}], "the fill of column 'a' is True"),
+        ([{"kind": "ordered", "name": "a", "categories": ["x", "x"]}], "must be different texts"),
+        ([{"kind": "ordered", "name": "a", "categories": [None]}], "must be different texts"),
+        ([{"kind": "category", "name": "a", "categories": "xy"}], "must be a list"),
+    ],
+)
+def test_damaged_inputs_are_refused(stored: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Inputs.from_dict(stored)
+
+
+def test_inputs_of_other_features_are_refused() -> None:
+    with pytest.raises(ValueError, match="`inputs` give the features 'a, b'"):
+        replace(model(), inputs=Inputs.numbers(["a", "b"]))
+
+
+def test_a_table_without_a_column_is_refused() -> None:
+    with pytest.raises(ValueError, match="the table has 0 columns 'age'; the model needs one"):
+        model().score({name: cells for name, cells in COLUMNS.items() if name != "age"})
+    with pytest.raises(ValueError, match="column 'age' mixes kinds of values"):
+        model().score(COLUMNS | {"age": ["a", 1, 2, 3]})
+
+
+def test_categories_are_found_in_a_table(tmp_path: Path) -> None:
+    path, table = tmp_path / "table.parquet", pa.table(COLUMNS)
+    pa.parquet.write_table(table.set_column(2, "city", table["city"].dictionary_encode()), path)
+    found = find_inputs(open_table(path), ["age", "city"], ["city"])
+    assert found == Inputs((Number("age"), Category("city", ("Oslo", "Rome", None))))
+    assert found.with_fills({"age": 35.0}).columns[0] == Number("age", 35.0)
+
+
+def test_too_many_categories_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    pa.parquet.write_table(pa.table({"id": [str(i) for i in range(MAX_CATEGORIES + 1)]}), path)
+    with pytest.raises(ValueError, match=r"'id' holds more than 64 categories.* leave it out"):
+        find_inputs(open_table(path), ["id"], ["id"])
+
+
+def test_columns_that_hold_no_text_are_refused() -> None:
+    with pytest.raises(ValueError, match="list<item: int64> cannot be read as text"):
+        labels(pa.array([[1], [2]]))
+
+
+def test_blanks() -> None:
+    column = pa.array([None, "", " n/a", "NaN", "0", "Nancy"])
+    assert is_blank(column).tolist() == [True, True, True, True, False, False]
+    assert is_blank(pa.array([1, None])).tolist() == [False, True]
+    assert is_blank(pa.array([1.0, np.nan])).tolist() == [False, True]
