@@ -12,7 +12,8 @@ from isotone.names import resolver as _resolver
 
 if TYPE_CHECKING:
     from isotone.certificate.certify import Certificate, certify
-    from isotone.estimators.monotonic import MonotonicClassifier, MonotonicRegressor
+    from isotone.estimators.classifier import MonotonicClassifier
+    from isotone.estimators.regressor import MonotonicRegressor
     from isotone.freezing.freeze import freeze
     from isotone.frozen.engine import Engine
     from isotone.frozen.network import FrozenNetwork, load
@@ -57,8 +58,8 @@ _HOME = {
     "Recipe": "training.recipe",
     "train": "training.train",
     "Ensemble": "training.ensemble",
-    "MonotonicClassifier": "estimators.monotonic",
-    "MonotonicRegressor": "estimators.monotonic",
+    "MonotonicClassifier": "estimators.classifier",
+    "MonotonicRegressor": "estimators.regressor",
     "wasserstein": "transport.wasserstein",
 }
 

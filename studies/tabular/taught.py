@@ -15,7 +15,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import torch
 
 from isotone import Codes, Recipe
 from isotone.training import Rows
@@ -109,7 +108,7 @@ class Pupils(Both):
         if setting.n_codes is None or self.lesson is None:
             return super().rows(problem, view, table, setting)
         target = view.y(setting.truth * table.y + (1.0 - setting.truth) * self.lesson.said)
-        x, y = (torch.as_tensor(a.astype(np.float32)) for a in (view.x(table.X), target))
+        x, y = (np.asarray(a, np.float32) for a in (view.x(table.X), target))
         return Rows(x, y if problem.task == "classification" else y[:, None])
 
     def recipe(self, problem: Problem, n_rows: int, setting: Setting) -> Recipe:

@@ -10,7 +10,7 @@ import pytest
 
 import isotone
 from isotone import Log
-from isotone.estimators import committee
+from isotone.training import learners
 from people import NAMES, classifier, people, prices, raise_column, regressor
 
 
@@ -241,7 +241,7 @@ def test_torch_and_fused_members_learn_the_same(monkeypatch: pytest.MonkeyPatch)
     X, y = people()
     options = {"early_stopping": True, "max_iter": 10, "n_iter_no_change": 100}
     fused = classifier({"income": 1}, **options).fit(X, y)
-    monkeypatch.setattr(committee, "why_not_fused", lambda network, loss: "it is switched off")
+    monkeypatch.setattr(learners, "why_not_fused", lambda network, loss: "it is switched off")
     batched = classifier({"income": 1}, **options).fit(X, y)
     for name in ("training", "validation"):
         a, b = (np.array(getattr(model.history_, name)) for model in (fused, batched))

@@ -95,7 +95,8 @@ def run(*words: str) -> int:
     return int(exit_.value.code or 0)
 
 
-QUICK = "--target rating --increasing income:1 --epochs 2 --members 1 --hidden 8 --lipschitz 2"
+SMALL = "--n-members 1 --hidden-layer-sizes 8 --lipschitz 2"
+QUICK = f"--target rating --increasing income:1 --max-iter 2 {SMALL}"
 
 
 def test_the_command_line_refuses_categories_as_it_refuses_text(
@@ -130,7 +131,7 @@ def test_categories_of_many_pieces_are_put_together(stored: Path) -> None:
     y = pd.Categorical(np.where(np.arange(n) < 65_600, "a", np.where(zone == 2, "c", "b")))
     frame = pd.DataFrame({"income": np.arange(n) / n, "zone": pd.Categorical(zone), "y": y})
     frame.to_parquet("large.parquet")
-    words = "--target y --categorical zone --epochs 1 --members 1 --hidden 4 --lipschitz 1"
+    words = f"--target y --categorical zone --max-iter 1 {SMALL}"
     assert run("train large.parquet --out out", words) == 0
     model = isotone.load("out/model.isotone")
     assert model.features == ("income", "zone=1", "zone=2", "zone=3")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -16,20 +16,10 @@ from isotone.cli.options import spelled
 from isotone.data.categories import MAX_CATEGORIES
 from isotone.inputs.cells import decoded, floats, is_blank, labels
 from isotone.inputs.frames import is_category
-from isotone.typing import Floats, Indices
+from isotone.typing import Floats, Indices, RegressionLoss
 
 _FEW = 10  # whole numbers that might be meant as classes
-
-CLASSIFICATION = {
-    "cross-entropy": "log_loss",
-    "hinge": "hinge",
-    "dynamic-hinge": "dynamic_hinge",
-}
-REGRESSION = {
-    "squared-error": "squared_error",
-    "absolute-error": "absolute_error",
-    "quantile": "quantile",
-}
+_REGRESSION = get_args(RegressionLoss)
 
 
 @dataclass(frozen=True)
@@ -58,7 +48,7 @@ class Target:
     def describe(self) -> str:
         """What the scores of a model are about."""
         if self.classes is None:
-            hint = " (for classes instead: --loss cross-entropy)" if self.few else ""
+            hint = " (for classes instead: --loss cross_entropy)" if self.few else ""
             return f"{self.name}, as a number{hint}"
         if len(self.classes) == 2:
             other, positive = self.classes
@@ -91,7 +81,7 @@ class Target:
             if named is not None:
                 raise ValueError(
                     f"`{direction.option}` names a class but {self.name!r} is learned as a "
-                    f"number; leave out ':{named}', or add `--loss cross-entropy`"
+                    f"number; leave out ':{named}', or add `--loss cross_entropy`"
                 )
             return 0, direction.sign
         if named is None:
@@ -130,7 +120,7 @@ class Target:
         if self.classes is None:
             raise ValueError(
                 f"`{option}` names a class but {self.name!r} is learned as a number; leave it "
-                "out, or add `--loss cross-entropy`"
+                "out, or add `--loss cross_entropy`"
             )
         if len(self.classes) > 2:
             raise ValueError(
@@ -224,13 +214,13 @@ def _of_texts(name: str, texts: list[str]) -> tuple[Target, Floats]:
 
 def _of_numbers(name: str, values: Floats, loss: str) -> tuple[Target, Floats]:
     unique, index = np.unique(values, return_inverse=True)
-    if loss in REGRESSION or (not loss and len(unique) != 2):
+    if loss in _REGRESSION or (not loss and len(unique) != 2):
         few = len(unique) <= _FEW and not loss and bool(np.all(unique == np.rint(unique)))
         return Target(name, few=few), values
     if len(unique) > 2 and (len(unique) > MAX_CATEGORIES or np.any(unique != np.rint(unique))):
         raise ValueError(
             f"`--loss {loss}` needs classes but {name!r} holds {len(unique)} numbers such as "
-            f"{unique[0]:g} and {unique[1]:g}; choose --loss squared-error, or make a column of "
+            f"{unique[0]:g} and {unique[1]:g}; choose --loss squared_error, or make a column of "
             "classes"
         )
     return Target(name, tuple(f"{value:.17g}" for value in unique)), index.astype(np.float64)

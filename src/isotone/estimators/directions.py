@@ -1,7 +1,4 @@
-"""Columns: what a user says about each column of a table, in an array or in a dictionary by name.
-
-Also the choice of a scaling for a column nobody said anything about.
-"""
+"""Directions, λ and others: what a user says of every column, in a list or by name."""
 
 from __future__ import annotations
 
@@ -11,15 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from isotone.estimators.examples import Examples
-from isotone.inputs.frames import categorical_columns, column_names
-from isotone.inputs.scaling import Kind, Log, Scaling
+from isotone.checks import check_directions
 from isotone.typing import Floats, Signs
-
-_KINDS = ("auto", "identity", "standard", "robust", "log")
-_SKEWED = 1.0  # skewness from which a logarithm is tried; that of an exponential column is 2
-_LARGEST = 1e100
-_TAILED = 10.0  # fourth moment in units of the squared variance; 3 for a Gaussian
 
 
 def spread(name: str, value: Any, features: Sequence[str], default: Any) -> list[Any]:
@@ -92,22 +82,10 @@ def directions(
     """`monotonic_cst` as a table (n_outputs, n_features) of -1, 0 and +1."""
     if value is None:
         return np.zeros((n_outputs, len(features)), dtype=np.int8)
-    if not isinstance(value, Mapping) and np.ndim(value) == 2:
-        table = np.asarray(value)
-        if table.shape != (n_outputs, len(features)):
-            raise ValueError(
-                f"`{name}` has shape {table.shape}; {n_outputs} outputs and "
-                f"{len(features)} features need {(n_outputs, len(features))}, or one entry per "
-                "feature"
-            )
-    else:
-        table = np.asarray(spread(name, value, features, 0))
-        table = np.broadcast_to(table, (n_outputs, len(features)))
-    if not np.all(np.isin(table, (-1, 0, 1))):
-        raise ValueError(
-            f"`{name}={value}` must hold -1 (decreasing), 0 (free) or +1 (increasing)"
-        )
-    return table.astype(np.int8)
+    if is_table(value):
+        return check_directions(name, value, n_outputs, len(features))
+    entries = spread(name, value, features, 0)
+    return check_directions(name, entries, n_outputs, len(features), given=value)
 
 
 def class_directions(
@@ -183,87 +161,6 @@ def slopes(value: Any, features: Sequence[str]) -> Floats:
     return numbers
 
 
-def text_columns(X: Any) -> list[str]:
-    """Names of the columns of a frame that hold text, or other things than numbers."""
-    names = column_names(X)
-    return [str(name) for name in names if np.asarray(X[name]).dtype.kind not in "biuf"]
-
-
-def na_as_nan(X: Any) -> Any:
-    """A pandas frame with NaN for NA, which scikit-learn cannot read in columns of objects."""
-    is_pandas = hasattr(X, "isna") and hasattr(X, "columns")
-    has_objects = is_pandas and "object" in map(str, X.dtypes)
-    return X.where(X.notna(), np.nan) if has_objects else X
-
-
-def refuse_categories(X: Any) -> None:
-    """Raise `ValueError` if a frame has columns of categories, also of categories like 1 and 2."""
-    names = categorical_columns(X)
-    if names:
-        raise ValueError(
-            f"the columns {', '.join(names)} of `X` hold categories, which have no size even "
-            "where they are written as numbers; features must be numbers: encode them, as with "
-            "OneHotEncoder in a ColumnTransformer, or convert them with astype(float) if they "
-            "are quantities"
-        )
-
-
-def refuse_huge(name: str, table: Floats, columns: Sequence[str]) -> None:
-    """Raise `ValueError` for numbers whose squares are near overflow."""
-    largest = np.abs(np.nan_to_num(table)).max(axis=0, initial=0.0)
-    if np.any(largest > _LARGEST):
-        column = int(largest.argmax())
-        raise ValueError(
-            f"`{name}` reaches {largest[column]:g} in {columns[column]!r}; numbers up to "
-            f"{_LARGEST:g} can be learned from: choose other units, or drop such rows"
-        )
-
-
-def fit_scaling(value: Any, examples: Examples, features: Sequence[str]) -> Scaling:
-    """The scaling a user asks for: a kind, or kinds per feature; "auto" chooses.
-
-    Columns of the examples beyond the features are indicators and stay as they are.
-    """
-    kinds = _kinds(value, features)
-    chosen = [
-        choose_scaling(examples.X[:, i], examples.weight) if kind == "auto" else kind
-        for i, kind in enumerate(kinds)
-    ]
-    n_indicators = examples.X.shape[1] - len(features)
-    chosen += ["identity"] * n_indicators
-    return Scaling.fit(examples.X, chosen, sample_weight=examples.weight)
-
-
-def _kinds(value: Any, features: Sequence[str]) -> list[Any]:
-    if isinstance(value, str | Log):
-        kinds = [value] * len(features)
-    else:
-        kinds = spread("scaling", value, features, "auto")
-    for kind in kinds:
-        if not isinstance(kind, Log) and kind not in _KINDS:
-            raise ValueError(
-                f"`scaling` holds {kind!r}; it must be of a known kind: choose from {_KINDS} and "
-                "isotone.Log(offset=..., floor=...)"
-            )
-    return kinds
-
-
-def choose_scaling(x: Floats, weight: Floats) -> Kind | Log:
-    """Logarithm for skewed columns that are not negative, robust for tails, else standard."""
-    skew, tail = _moments(x, weight)
-    if x.min() >= 0 and skew > _SKEWED:
-        offset = 0.0 if x.min() > 0 else float(np.median(x[x > 0]))
-        if abs(_moments(np.log(x + offset), weight)[0]) < skew / 2:
-            return Log(offset=offset)
-    low, high = np.quantile(x, [0.25, 0.75], method="inverted_cdf", weights=weight)
-    return "robust" if tail > _TAILED and high > low else "standard"
-
-
-def _moments(x: Floats, weight: Floats) -> tuple[float, float]:
-    """Third and fourth standardized moment; those of a constant column are 0."""
-    center = x - np.average(x, weights=weight)
-    spread = np.sqrt(np.average(center**2, weights=weight))
-    if not spread > 0:
-        return 0.0, 0.0
-    z = center / spread
-    return float(np.average(z**3, weights=weight)), float(np.average(z**4, weights=weight))
+def is_table(value: Any) -> bool:
+    """Whether directions are those of every class or target: a table, not a list."""
+    return not isinstance(value, Mapping) and np.ndim(value) == 2
