@@ -117,5 +117,27 @@ def check_directions(
     return np.broadcast_to(table, (n_outputs, n_features)).astype(np.int8)
 
 
+def refuse_rivals(
+    directions: Signs, features: Sequence[str] = (), classes: Sequence[str] = ()
+) -> None:
+    """Raise `ValueError` if two classes must gain, or lose, with one feature.
+
+    Parameters
+    ----------
+    directions : of the probabilities, (n_classes, n_features)
+    features, classes : names for the message; numbers without them
+    """
+    for sign, word in ((1, "rise"), (-1, "fall")):
+        rivals = directions == sign
+        for k in np.flatnonzero(rivals.sum(axis=0) > 1)[:1].tolist():
+            numbers = np.flatnonzero(rivals[:, k]).tolist()
+            names = " and ".join(str(classes[n]) if classes else str(n) for n in numbers)
+            raise ValueError(
+                f"the probabilities of the classes {names} must all {word} with feature "
+                f"{features[k] if features else k}, but each would have to gain on the others; "
+                "choose one of them, or let another class go the other way"
+            )
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)

@@ -142,7 +142,7 @@ def test_whole_numbers_become_classes_if_asked_for(
         ("--target grade --features debt --loss quantile", "is for numbers but 'grade' holds"),
         (
             "--target grade --features debt --increasing debt:good,debt:fair",
-            "for the classes fair and good, but only one of them can be sure",
+            "of the classes fair and good must all rise with feature",
         ),
         (
             "--target paid --features debt --increasing debt:yes --decreasing debt:yes",

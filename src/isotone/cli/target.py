@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from isotone.checks import refuse_rivals
 from isotone.cli.columns import SIGNS, Direction, suggest
 from isotone.cli.options import spelled
 from isotone.data.categories import MAX_CATEGORIES
@@ -60,7 +61,7 @@ class Target:
         self, directions: Sequence[Direction], features: Sequence[str]
     ) -> list[int] | list[list[int]]:
         """Directions of the features; with more than two classes, for every class."""
-        table = np.zeros((self.n_outputs, len(features)), dtype=int)
+        table = np.zeros((self.n_outputs, len(features)), dtype=np.int8)
         for direction in directions:
             output, sign = self._output(direction, directions)
             place = output, features.index(direction.column)
@@ -70,7 +71,8 @@ class Target:
                     "choose one of them"
                 )
             table[place] = sign
-        self._refuse_rivals(table, features)
+        if self.n_outputs > 1:
+            refuse_rivals(table, features, self.classes or ())
         rows: list[list[int]] = table.tolist()
         return rows[0] if self.n_outputs == 1 else rows
 
@@ -131,21 +133,6 @@ class Target:
         if self._class(option, named) == 1:
             return replace(self, chosen=True), y
         return replace(self, classes=self.classes[::-1], chosen=True), 1.0 - y
-
-    def _refuse_rivals(self, table: NDArray[np.int_], features: Sequence[str]) -> None:
-        """Of several classes, one may rise with a feature and one may fall."""
-        for sign, word in ((1, "increasing"), (-1, "decreasing")):
-            rivals = np.argwhere((table == sign).sum(axis=0) > 1)
-            if len(rivals):
-                feature = int(rivals[0, 0])
-                names = [
-                    str((self.classes or ())[k]) for k in np.where(table[:, feature] == sign)[0]
-                ]
-                raise ValueError(
-                    f"`--{word} {features[feature]}` is asked for the classes "
-                    f"{' and '.join(names)}, but only one of them can be sure to gain on all "
-                    "others; name one"
-                )
 
 
 def read_target(

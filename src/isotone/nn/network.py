@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isotone.checks import check_choice, check_directions
+from isotone.checks import check_choice, check_directions, refuse_rivals
 from isotone.nn.architecture import Layers, count_outputs, find_input_shape, make_modules
 from isotone.nn.initialization import Init, initialize
 from isotone.nn.layers import (
@@ -250,9 +250,10 @@ class MonotonicNetwork(LipschitzNetwork):
             )
         super().__init__(layers, metric=metric, **options)
         shape = self.n_outputs, self.n_features
-        self._directions = check_directions("monotonic_cst", monotonic_cst, *shape).astype(float)
+        directions = check_directions("monotonic_cst", monotonic_cst, *shape)
         if self._of_classes:
-            _refuse_rivals(self._directions)
+            refuse_rivals(directions)
+        self._directions = directions.astype(np.float64)
         self.register_buffer("_residual", torch.as_tensor(self.residual()), persistent=False)
 
     @property
@@ -291,19 +292,6 @@ def _per_feature(lipschitz: float | Sequence[float] | Floats, n_features: int) -
             "so that float32 can hold the weights; choose other units"
         )
     return np.broadcast_to(values, (n_features,)).copy()
-
-
-def _refuse_rivals(directions: Floats) -> None:
-    for sign, word in ((1, "rise"), (-1, "fall")):
-        count = (directions == sign).sum(axis=0)
-        if np.any(count > 1):
-            feature = int(np.argmax(count > 1))
-            classes = np.flatnonzero(directions[:, feature] == sign).tolist()
-            raise ValueError(
-                f"the probabilities of classes {classes} must all {word} with feature {feature}: "
-                "no proof exists for this, since each would have to gain on the others; constrain "
-                "one of them, or let another class go the other way"
-            )
 
 
 def _activation_constant(modules: list[nn.Module]) -> float:

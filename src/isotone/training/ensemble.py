@@ -102,8 +102,9 @@ class Ensemble:
         learner = make_learner(backend, self.networks, loss, recipe, orders, threads)
         slopes = [network.lipschitz.tolist() for network in self.networks]
         identity = f"{type(learner)} {orders} {first} {slopes} {loss}"
-        run = learner, rows, recipe, held_out, checkpoint, identity, progress
-        self.history = learn(self.networks, *run)
+        self.history = learn(
+            self.networks, learner, rows, recipe, held_out, checkpoint, identity, progress
+        )
         return self.history
 
     def summary(self) -> Summary:
