@@ -213,6 +213,25 @@ bool snap_last(Snap snap, const Feature& feature, const Column& column, std::siz
     });
 }
 
+// A feature of one event. Returns whether it is finite, in every lane.
+template <class T>
+ISOTONE_INLINE Bits prepare_one(const Model<T>& model, const Feature& feature,
+                                const Column& column, std::size_t event, T* u) {
+    const Doubles wide = broadcast<Doubles>(read(column, event));
+    with_snap(model, feature.log,
+              [&](auto snap) ISOTONE_LAMBDA { *u = static_cast<T>(snap(feature, wide)[0]); });
+    return are_finite(wide);
+}
+
+// A feature of a tile from a column of its own.
+template <class T>
+bool prepare_column(const Model<T>& model, const Feature& feature, const Column& column,
+                    std::size_t event, std::size_t n, int size, T* u) {
+    return with_snap(model, feature.log, [&](auto snap) ISOTONE_LAMBDA {
+        return snap_last(snap, feature, column, event, n, size, u);
+    });
+}
+
 // Snapped features: u[i] holds as many events as are in a tile. Returns whether all were finite.
 template <class T>
 bool prepare(const Model<T>& model, const Column* columns, std::size_t event, std::size_t n,

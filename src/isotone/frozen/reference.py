@@ -26,10 +26,16 @@ def score(frozen: FrozenNetwork, X: Any) -> Reals:
     scores = np.empty((len(table), frozen.n_outputs), frozen.precision)
     for start in range(0, len(table), _BLOCK):
         rows = slice(start, start + _BLOCK)
-        scores[rows] = _forward(frozen, np.ascontiguousarray(frozen.snap(table[rows]).T)).T
+        scores[rows] = _forward(frozen, table[rows]).T
     return scores[:, 0] if frozen.n_outputs == 1 else scores
 
 
-def _forward(frozen: FrozenNetwork, u: Reals) -> Reals:
-    result = accumulate(run(frozen.steps, u).copy(), frozen.residual.astype(frozen.precision), u)
+def _forward(frozen: FrozenNetwork, table: Reals) -> Reals:
+    residual, copies = frozen.residual.astype(frozen.precision), frozen.copies
+    if copies is None:
+        u = np.ascontiguousarray(frozen.snap(table).T)
+        result = accumulate(run(frozen.steps, u).copy(), residual, u)
+    else:
+        cells = copies.cells(table)
+        result = copies.accumulate(copies.run(frozen.steps, cells).copy(), residual, cells)
     return result + np.zeros((), result.dtype)  # turns -0.0 into 0.0: sorting may mix them up
