@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import onnx
@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from isotone import FrozenNetwork, LipschitzNetwork, export, freeze
+from isotone.typing import Precision
 
 NETWORKS: list[tuple[list[int], int]] = [
     ([4, 20, 20, 1], 20),
@@ -36,8 +37,6 @@ GRAPHS: dict[str, dict[str, Any]] = {
     "ordered sums": {"sums": "ordered"},
 }
 BATCHES = (1, 1000, 10_000)
-
-Precision = Literal["float64", "float32"]
 
 
 def session(frozen: FrozenNetwork, path: Path, **graph: Any) -> tuple[Any, Any]:

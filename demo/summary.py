@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from isotone import Certificate, Engine
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.trigger.analysis.efficiency import EDGES
 from studies.trigger.analysis.study import FREE, OURS, Verdict, late_to_plateau
 from studies.trigger.analysis.tables import Tables

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 
 BLUE, ORANGE, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#222222"
 SKY, YELLOW, GRAY = "#56B4E9", "#E69F00", "#8C8C8C"

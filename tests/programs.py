@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ MODELS: dict[str, FrozenNetwork] = {
     **{f"drawn_{seed}": draw_frozen(seed) for seed in (1, 2, 5, 7, 9)},
     "drawn_single": draw_frozen(4, "float32"),
 }
-object.__setattr__(MODELS["several"], "features", HOSTILE)
+MODELS["several"] = replace(MODELS["several"], features=HOSTILE)
 
 _RUN = """
 int run_{name}(const std::vector<double>& rows) {{

@@ -92,8 +92,8 @@ __all__ = [  # noqa: RUF022 (in the order of the table)
 
 # Reached as `isotone.plot`; packages among them say in `__all__` what is public.
 _MODULES = (
-    *("estimators", "export", "files", "losses", "nn", "plot", "training"),
-    *("transport", "trigger"),
+    *("estimators", "export", "files", "losses", "nn", "plot", "report"),
+    *("training", "transport", "trigger", "typing"),
 )
 _resolve = _resolver(__name__, _HOME)
 

@@ -294,7 +294,7 @@ def _binary(y: ArrayLike, both: bool = False) -> Floats:
             "CrossEntropy for more"
         )
     if both and len(np.unique(labels)) < 2:
-        raise ValueError("all labels are alike; this loss needs rows of both classes")
+        raise ValueError("all labels are equal; this loss needs rows of both classes")
     return labels.astype(np.float64)
 
 

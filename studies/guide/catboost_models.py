@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from catboost import CatBoostClassifier, CatBoostRegressor
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 
 N_TREES = 200  # with fewer than 200 trees CatBoost does not combine columns unless asked to
 N_CATEGORIES = 20

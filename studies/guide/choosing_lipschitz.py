@@ -21,7 +21,7 @@ from sklearn.model_selection import StratifiedKFold
 
 import isotone
 from isotone import FrozenNetwork, plot
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.figures import BLUE, CYCLE, GRAY, ORANGE, draw
 from studies.study import Outcome, main
 

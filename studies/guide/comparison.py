@@ -24,7 +24,7 @@ from mononet.torch import MonoInput, MonoLinear
 from torch import Tensor, nn
 
 import isotone
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.figures import CYCLE, draw
 from studies.guide.catboost_models import (
     falling_beside_categories,

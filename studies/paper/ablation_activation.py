@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from isotone import LipschitzLinear, LipschitzNetwork
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.figures import BLACK, BLUE, GREEN, ORANGE, draw, plot_seeds
 from studies.paper.fits import fit, full_batch, network, predict
 from studies.paper.toys import Toy, absolute

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import cKDTree
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 
 
 class SignedDistance:

@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 
 from isotone import LipschitzNetwork
 from isotone.losses import AbsoluteError, SquaredError
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.figures import BLACK, BLUE, GREEN, ORANGE, draw, plot_seeds
 from studies.paper.fits import certified_slopes, fit, full_batch, network, predict
 from studies.paper.toys import OUTLIER, Toy, outlier

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.figures import BLACK, BLUE, ORANGE, PURPLE, draw, plot_seeds
 from studies.paper.fits import certified_slopes, fit, full_batch, network, predict
 from studies.paper.toys import Toy, logarithm

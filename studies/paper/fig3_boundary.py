@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 
 from isotone import LipschitzNetwork, Recipe
 from isotone.losses import AbsoluteError
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.figures import GRAY, ORANGE, PURPLE, draw
 from studies.paper.fits import certified_slopes, fit, network, predict
 from studies.paper.toys import Toy, flower

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 
 from isotone import LipschitzNetwork, Recipe
 from isotone.losses import CrossEntropy, DynamicHinge, Hinge, Loss, SquaredError
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.figures import AROUND_ZERO, BLACK, draw
 from studies.paper.distance import SignedDistance
 from studies.paper.fits import fit, network, predict

@@ -11,7 +11,7 @@ import torch
 from isotone import Ensemble, LipschitzNetwork, MonotonicNetwork, Recipe, certify, freeze, train
 from isotone.losses import Loss, SquaredError
 from isotone.nn import Options
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.paper.toys import Toy
 
 

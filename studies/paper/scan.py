@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from isotone.nn import Options
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.figures import BLACK, CYCLE, draw
 from studies.paper.fits import fit, full_batch, network, predict
 from studies.paper.toys import Toy

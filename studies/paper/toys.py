@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.datasets import make_moons
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 
 OUTLIER = 20  # index of the point with unit noise
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from isotone import GroupSort
-from studies.arrays import Floats
+from isotone.typing import Floats
 
 
 class Stack:

@@ -17,7 +17,7 @@ import torch
 
 from isotone import Recipe
 from isotone.nn import Init
-from studies.arrays import Floats, Reals
+from isotone.typing import Floats, Reals
 from studies.tabular import ours
 from studies.tabular.cells import CONTESTANTS, REFERENCE, Cell, key_of
 from studies.tabular.contest import View

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from isotone import Scaling
 from isotone.estimators import choose_scaling
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.tabular.datasets import Dataset, Task
 
 BUDGET = 8  # settings per contestant

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.tabular.files import find
 
 Task = Literal["classification", "regression"]

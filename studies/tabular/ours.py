@@ -25,7 +25,7 @@ from isotone import Codes, MonotonicNetwork, Recipe
 from isotone.losses import CrossEntropy, Loss, SquaredError
 from isotone.nn import Init
 from isotone.training import FusedLearner, Rows, make_learner
-from studies.arrays import Floats, Reals
+from isotone.typing import Floats, Reals
 from studies.tabular.contest import (
     BUDGET,
     Choice,

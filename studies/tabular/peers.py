@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import register_parametrization
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.tabular.contest import (
     BUDGET,
     Choice,

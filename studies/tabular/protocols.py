@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.tabular.contest import Contestant, Problem, Table
 from studies.tabular.datasets import Dataset, Metric, load
 

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from isotone import MonotonicNetwork, Recipe, Scaling
 from isotone.nn import Init
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.tabular import ours, peers
 from studies.tabular.contest import Problem, Table, View, sigmoid
 from studies.tabular.datasets import Dataset

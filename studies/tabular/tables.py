@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.fingerprint import ROOT
 from studies.tabular import beginnings
 from studies.tabular.cells import CONTESTANTS, Cell

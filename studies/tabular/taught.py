@@ -19,7 +19,7 @@ import torch
 
 from isotone import Codes, Recipe
 from isotone.training import Rows
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.tabular.contest import Choice, Model, Problem, Table, View
 from studies.tabular.ours import Both, Coded, Scout, Setting
 from studies.tabular.trees import HistGradientBoosting

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.tabular.contest import BUDGET, Choice, Model, Problem, Table, best
 
 ROUNDS, _PATIENCE = 600, 20

@@ -17,7 +17,7 @@ import torch
 from matplotlib.axes import Axes
 
 from isotone.transport import Outlines, ShapeFit, Turns, fit_shape
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.figures import BLUE, GRAY, ORANGE, draw
 from studies.study import Outcome, main
 from studies.transport.outlines import BOX, KINDS, NOISE, Sample, draw_sample

@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 
 from isotone.transport import Circles, Ellipses, Outlines, Triangles
-from studies.arrays import Floats
+from isotone.typing import Floats
 
 BOX = ((-2.5, -2.5), (2.5, 2.5))
 NOISE = 0.1

@@ -6,7 +6,7 @@ import numpy as np
 import ot
 from scipy.spatial.distance import cdist
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 
 KINDS = ("shifted", "ring", "clusters", "alike")
 

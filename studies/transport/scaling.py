@@ -24,7 +24,7 @@ from scipy.spatial.distance import cdist
 
 import isotone
 from isotone.transport import Schedule
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.figures import CYCLE, GRAY, draw
 from studies.study import Outcome, main
 from studies.transport.pairs import draw_pair, exact_distance

@@ -162,7 +162,7 @@ def test_certify_a_good_model(run: Run, model: Path) -> None:
     for text in (
         "computed scores are monotone to the last bit",
         certificate.fingerprint,
-        "λ is kept in the 1-norm",
+        "1-norm slope limit respected",
         within(certificate.slopes[0].scaled),
         f"E = {digits_up(certificate.rounding_errors[0])}",
         "dense 3→2",
@@ -182,7 +182,7 @@ def test_certify_a_broken_promise(run: Run, tmp_path: Path) -> None:
     assert result.out.startswith("FAILS")
     assert "nothing: a declared constraint does not hold" in result.out
     bound = digits_up(certify(frozen).constants[0])
-    assert f"λ is NOT kept in the 1-norm: the bound found is {bound} λ" in result.out
+    assert f"1-norm slope limit EXCEEDED (proven only: at most {bound} × λ)" in result.out
     row = next(line.split() for line in result.out.splitlines() if line.startswith("  pt"))
     assert row[-2:] == ["NO", "NO"]
 
@@ -520,6 +520,6 @@ def test_export_refuses_in_one_line(run: Run, model: Path, tmp_path: Path) -> No
     result = run("export", model, "--to", "excel", "--out", tmp_path / "x")
     assert (result.code, "`target='excel'` is unknown" in result.err) == (2, True)
     result = run("export", model, "--to", "json", "--out", tmp_path / "x", "--sort", "topk")
-    assert (result.code, "`sort` is no option of the target" in result.err) == (2, True)
+    assert (result.code, "`sort` is not an option of the target" in result.err) == (2, True)
     result = run("export", model, "--to", "json", "--out", model)
     assert (result.code, "outputs must not be inputs" in result.err) == (2, True)

@@ -281,4 +281,4 @@ def test_a_run_is_not_resumed_with_other_options(
     words = f"--target late --features debt --resume --out {clients.parent / 'out'}"
     assert run("train", clients, words, QUICK) == 0
     assert run("train", clients, words, QUICK, "--seed 1") == 2
-    assert "or leave out `--resume` to start anew" in capsys.readouterr().err
+    assert "or leave out `--resume` to start over" in capsys.readouterr().err

@@ -15,7 +15,7 @@ from people import NAMES, classifier, people, prices, regressor
 CLASS_ERRORS = [
     (
         {"income": 1},
-        r"names 'income', which is no class of `y` \(0, 1, 2\).*\{0: \{'income': 1\}\}",
+        r"names 'income', which is not a class of `y` \(0, 1, 2\).*\{0: \{'income': 1\}\}",
     ),
     ({0: {"incme": 1}}, r"`monotonic_cst\[0\]` names the feature 'incme'.*did you mean 'income'"),
     ({0: [1, 0]}, r"`monotonic_cst\[0\]` has 2 entries but `X` has 3 features"),
@@ -133,8 +133,11 @@ def test_far_away_rows_are_scored_but_not_learned_from(name: str) -> None:
 def test_rows_that_cannot_be_used_are_refused_with_advice() -> None:
     X, y = people(20)
     for frame, message in (
-        (X.assign(age=pd.date_range("2020", periods=20)), r"the columns age of `X` are no numb"),
-        (X.to_numpy().astype(str) + "?", r"some columns of `X` are no numbers"),
+        (
+            X.assign(age=pd.date_range("2020", periods=20)),
+            r"the columns age of `X` are not numeric",
+        ),
+        (X.to_numpy().astype(str) + "?", r"some columns of `X` are not numeric"),
     ):
         with pytest.raises(ValueError, match=message):
             classifier().fit(frame, y)
@@ -142,7 +145,7 @@ def test_rows_that_cannot_be_used_are_refused_with_advice() -> None:
         classifier().fit(X.assign(debt=[np.nan if i == 3 else 1.0 for i in range(20)]), y)
     city = ["Rome"] * 20
     for frame in (X.assign(city=city), pl.from_pandas(X).with_columns(pl.Series("city", city))):
-        with pytest.raises(ValueError, match=r"columns city of `X` are no numbers .* leave them"):
+        with pytest.raises(ValueError, match=r"columns city of `X` are not numeric .* leave them"):
             classifier().fit(frame, y)
     with pytest.raises(ValueError, match=r"at least one non-zero number"):
         classifier().fit(X, y, sample_weight=np.zeros(20))

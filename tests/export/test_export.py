@@ -136,9 +136,9 @@ def test_unknown_targets_options_and_models_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x"
     with pytest.raises(ValueError, match=r"`target='excel'` is unknown; choose from \['cpp'"):
         export.write(small(), "excel", path)
-    with pytest.raises(ValueError, match="`sort` is no option of the target 'json'; it takes"):
+    with pytest.raises(ValueError, match="`sort` is not an option of the target 'json'; it takes"):
         export.write(small(), "json", path, sort="topk")
-    with pytest.raises(ValueError, match="no option of the target 'sql'; it takes dialect, table"):
+    with pytest.raises(ValueError, match="not an option of the target 'sql'; it takes dialect"):
         export.write(small(), "sql", path, sort="topk")
     with pytest.raises(TypeError, match="exports a FrozenNetwork; got str: call"):
         export.write("model.isotone", "json", path)  # type: ignore[arg-type]
@@ -250,7 +250,7 @@ class TestJson:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"version": 2}, "`version` 1; export it again"),
+            ({"version": 1}, "`version` 2; export it again"),
             ({"fingerprint": "0" * 64}, "states 000000000000…: it was altered"),
             ({"steps": [{"kind": "magic"}]}, "kind 'magic' is unknown"),
             ({"residual": "x"}, "could not convert"),
@@ -268,7 +268,7 @@ class TestJson:
     @pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 100_000, "3"])
     def test_other_text_is_refused(self, text: str, tmp_path: Path) -> None:
         (tmp_path / "x").write_text(text)
-        with pytest.raises(ValueError, match="is no JSON export of a network"):
+        with pytest.raises(ValueError, match="is not a JSON export of a network"):
             json_export.read(tmp_path / "x")
 
     def test_an_entry_that_lacks_is_named(self, tmp_path: Path) -> None:

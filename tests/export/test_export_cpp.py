@@ -168,6 +168,7 @@ def test_the_runtime_is_the_parts_that_the_engine_was_made_from() -> None:
 
 def test_a_header_says_what_it_holds(headers: Path) -> None:
     frozen = MODELS["several"]
+    assert frozen.inputs.names == HOSTILE
     text = (headers / "several.hpp").read_text()
     assert frozen.fingerprint in text
     assert r'"a\"b", "c\\", "\303\251*/\012#error \?\?/"' in text

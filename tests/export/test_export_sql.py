@@ -158,7 +158,7 @@ def freeze_named(features: list[str]) -> FrozenNetwork:
 
 def test_names_that_a_database_mixes_up_are_refused(tmp_path: Path) -> None:
     frozen = freeze_named(["a", "A"])
-    with pytest.raises(ValueError, match="the features hold 'a' twice"):
+    with pytest.raises(ValueError, match="the columns hold 'a' twice"):
         export.write(frozen, "sql", tmp_path / "model.sql")
     with pytest.raises(ValueError, match="`keep='id'` is a text"):
         export.write(frozen, "sql", tmp_path / "model.sql", keep="id")

@@ -107,7 +107,7 @@ def test_a_foreign_file_is_not_taken_for_scores(source: Path, tmp_path: Path) ->
     foreign = tmp_path / "out" / "part0" / "2.parquet"
     foreign.parent.mkdir(parents=True)
     foreign.write_text("junk")
-    with pytest.raises(ValueError, match="is there but was not written with this model"):
+    with pytest.raises(ValueError, match="exists but was not written with this model"):
         score_directory(Scoring(FROZEN), source, tmp_path / "out", HERE)
     foreign.unlink()
     (source / "part1" / "1.PARQUET").hardlink_to(source / "part1" / "1.parquet")

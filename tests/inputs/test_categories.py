@@ -68,7 +68,7 @@ def test_models_and_scalings_refuse_categories(frame: Any) -> None:
     for use in (network.score, network.encode, isotone.Engine(network)):
         with pytest.raises(ValueError, match=r"column 'zone' is stored as categories.*convert it"):
             use(frame)
-    with pytest.raises(ValueError, match=r"no table of numbers \(zone hold categories\); conv"):
+    with pytest.raises(ValueError, match=r"not a numeric table \(zone hold categories\); conv"):
         isotone.Scaling.fit(frame, "standard")
 
 

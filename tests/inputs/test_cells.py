@@ -215,12 +215,16 @@ def test_true_and_false_are_read_as_booleans_are(tmp_path: Path) -> None:
         ),
         (
             pa.array([1, 2] * 30, pa.timestamp("us")),
-            "column 'x' holds no numbers, such as datetime.datetime(1970, 1, 1, 0, 0, 0, 1 in 'x'"
-            "; a feature must hold numbers: leave out such columns with `--features a`, or make "
+            "column 'x' holds non-numeric values, such as "
+            "datetime.datetime(1970, 1, 1, 0, 0, 0, 1 in 'x'; "
+            "a feature must hold numbers: leave out such columns with `--features a`, or make "
             "numbers of times, such as the days since some date",
         ),
         (pa.array([1, 2] * 30, pa.date32()), "make numbers of times, such as the days since"),
-        (pa.array([[1.0], [2.0]] * 30), "column 'x' holds no numbers, such as [1.0] in 'x'"),
+        (
+            pa.array([[1.0], [2.0]] * 30),
+            "column 'x' holds non-numeric values, such as [1.0] in 'x'",
+        ),
     ],
     ids=lambda value: None if isinstance(value, str) else str(value.type),
 )

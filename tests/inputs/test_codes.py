@@ -184,7 +184,7 @@ def test_wrong_arguments_are_named() -> None:
         codes.steepest([1.0])
     with pytest.raises(ValueError, match="give a finite one"):
         codes.steepest(np.full(codes.n_copies, np.nan))
-    with pytest.raises(ValueError, match="no table of numbers"):
+    with pytest.raises(ValueError, match="not a numeric table"):
         codes.repeat([["a", 1.0, 2.0]])
     with pytest.raises(ValueError, match="names 3 copies but the scaling has 2"):
         Codes(np.arange(3), Scaling.identity(2), 3)

@@ -92,10 +92,10 @@ def test_arrays_are_read_only() -> None:
         (np.empty((0, 2)), "standard", "at least one"),
         ([1.0, 2.0], "standard", "must have rows and columns"),
         ([[1.0]], Log(floor=-1.0), "`floor=-1.0` of column 0 must be positive"),
-        ([["a"]], "standard", "no table of numbers"),
-        (np.ma.array([[1.0]], mask=True), "standard", "no table of numbers"),
-        ([[1j]], "standard", "no table of numbers"),
-        ([[10**400]], "standard", "no table of numbers"),
+        ([["a"]], "standard", "not a numeric table"),
+        (np.ma.array([[1.0]], mask=True), "standard", "not a numeric table"),
+        ([[1j]], "standard", "not a numeric table"),
+        ([[10**400]], "standard", "not a numeric table"),
     ],
 )
 def test_bad_input_is_explained(X: Any, kinds: Any, message: str) -> None:

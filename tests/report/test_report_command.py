@@ -165,5 +165,5 @@ def test_the_command_refuses_names_it_cannot_write(
 
 def test_a_history_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "history.json").write_text("[")
-    with pytest.raises(ValueError, match="is no training history"):
+    with pytest.raises(ValueError, match="is not a training history"):
         read_history(tmp_path / "history.json")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.trigger.simulation.candidates import CHARM, MIXED, corrected_mass, labels, pairs
 from studies.trigger.simulation.checks import resolution
 from studies.trigger.simulation.detector import Tracks, crossings, reconstruct

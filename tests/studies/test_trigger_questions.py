@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import isotone
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.trigger import __main__ as everything
 from studies.trigger.analysis import dependence, detectors, seeds, smoothness, study, wrong
 from studies.trigger.analysis.calibration import ERRORS, certified_flips, measured_flips

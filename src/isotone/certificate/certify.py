@@ -1,6 +1,6 @@
 """Certificate: what a frozen network guarantees, recomputed from its stored numbers.
 
-Nothing that training said is believed. g has slope at most Lᵢ along feature i; f = g + r·x has its
+Nothing about training is assumed. g has slope at most Lᵢ along feature i; f = g + r·x has its
 slope in [r − L, r + L], which for an increasing feature is within [0, 2λ]. The theorem is about
 real numbers; the computed score is a different function, and gets a verdict of its own.
 """

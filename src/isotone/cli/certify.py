@@ -83,8 +83,8 @@ def _describe_constant(certificate: Certificate) -> str:
     bound = digits_up(max(certificate.constants))
     norm = f"{certificate.metric}-norm".replace("inf", "∞")
     if certificate.lipschitz_holds:
-        return f"λ is kept in the {norm}; at most {bound} of it is used"
-    return f"λ is NOT kept in the {norm}: the bound found is {bound} λ"
+        return f"{norm} slope limit respected (proven: at most {bound} × λ)"
+    return f"{norm} slope limit EXCEEDED (proven only: at most {bound} × λ)"
 
 
 def _describe_rounding(certificate: Certificate) -> str:

@@ -29,6 +29,9 @@ def export(
     sums: Annotated[
         str | None, typer.Option(help="onnx: ordered (the same bits in float64) or matmul.")
     ] = None,
+    categories: Annotated[
+        str | None, typer.Option(help="onnx: text or codes, of columns of categories.")
+    ] = None,
     dialect: Annotated[str | None, typer.Option(help="sql: sqlite or duckdb.")] = None,
     table: Annotated[str | None, typer.Option(help="sql: name of the table.")] = None,
     keep: Annotated[
@@ -46,6 +49,7 @@ def export(
         "precision": precision,
         "sort": sort,
         "sums": sums,
+        "categories": categories,
         "dialect": dialect,
         "table": table,
         "keep": tuple(name for text in keep for name in listed(text)) if keep else None,

@@ -18,7 +18,7 @@ from isotone.report.history import beside, read_history
 def report(
     model: Annotated[Path, typer.Argument(help="An .isotone file.")],
     table: Annotated[
-        str | None, typer.Argument(help="Rows to look at: CSV, Parquet or ROOT (file.root:tree).")
+        str | None, typer.Argument(help="Rows to show: CSV, Parquet or ROOT (file.root:tree).")
     ] = None,
     out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
     target: Annotated[
@@ -30,7 +30,7 @@ def report(
     weights: Annotated[str | None, typer.Option(help="Column of weights of the rows.")] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
     max_rows: Annotated[
-        int, typer.Option(min=0, help="Rows to embed at most; statistics are of all.")
+        int, typer.Option(min=0, help="Rows to embed at most; statistics use all rows.")
     ] = reports.MAX_ROWS,
     history: Annotated[
         Path | None, typer.Option(help="history.json of `isotone train`; default: beside MODEL.")

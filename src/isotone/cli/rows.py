@@ -145,7 +145,7 @@ def _refuse_text(table: Table, columns: Columns) -> None:
 def _describe(kind: pa.DataType) -> str:
     if is_category(kind):
         return "categories"
-    return "text" if is_text(kind) else "no numbers"
+    return "text" if is_text(kind) else "non-numeric values"
 
 
 def _has_few(column: pa.Array) -> bool:
@@ -238,7 +238,7 @@ def _check_gaps(table: Table, rows: LabeledRows, inputs: Inputs, allowed: bool) 
         raise ValueError(
             f"values are missing in {shown} of {table.path!r}; the first is {name!r} in row "
             f"{int(mask.argmax())} (data rows, counted from 0): fill or drop such rows, or add "
-            "`--missing indicator` to learn what a gap means"
+            "`--missing indicator` to learn from missing values"
         )
 
 
@@ -280,7 +280,7 @@ def _refuse_new_gaps(path: str, rows: LabeledRows, other: LabeledRows, inputs: I
         name = inputs.uncompleted[int(new.argmax())]
         raise ValueError(
             f"values of {name!r} are missing in {path!r} but in no training row, so nothing can "
-            "be learned about such gaps; fill or drop these rows"
+            "be learned about missing values there; fill or drop these rows"
         )
 
 

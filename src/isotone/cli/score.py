@@ -64,7 +64,7 @@ def score(
         scored = _score_files(scoring, Path(table), Path(out), workers, scheduler)
     elif scheduler is not None:
         raise ValueError(
-            f"`--scheduler` is for directories; {table!r} is none: leave the option out"
+            f"`--scheduler` is for directories; {table!r} is not one: leave the option out"
         )
     else:
         scored = _score_rows(scoring, table, out)

@@ -36,10 +36,10 @@ def sweep(
         list[str] | None, typer.Option(help="Columns a,b,...; default: all but an index.")
     ] = None,
     increasing: Annotated[
-        list[str] | None, typer.Option(help="Features that may only raise it: a,b.")
+        list[str] | None, typer.Option(help="Features that may only raise the prediction: a,b.")
     ] = None,
     decreasing: Annotated[
-        list[str] | None, typer.Option(help="Features that may only lower it: a,b.")
+        list[str] | None, typer.Option(help="Features that may only lower the prediction: a,b.")
     ] = None,
     log: Annotated[list[str] | None, typer.Option(help="Take the logarithm of these.")] = None,
     seeds: Annotated[str, typer.Option(help="0:100, or 1,2,3.")] = "0:32",
@@ -49,8 +49,8 @@ def sweep(
         str, typer.Option(help="Losses, as cross-entropy,hinge:0.1.")
     ] = "cross-entropy",
     group_size: Annotated[str, typer.Option(help="Units sorted together, or full.")] = "full",
-    epochs: Annotated[int, typer.Option(min=1, help="At most.")] = 50,
-    batch_size: Annotated[int, typer.Option(min=1, help="Rows in a step.")] = 256,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs at most.")] = 50,
+    batch_size: Annotated[int, typer.Option(min=1, help="Rows per step.")] = 256,
     validation: Annotated[float, typer.Option(help="Fraction of the rows.")] = 0.2,
     shard_size: Annotated[int, typer.Option(min=1, help="Members trained together.")] = 32,
     workers: Annotated[int, typer.Option(help="Processes.")] = 2,

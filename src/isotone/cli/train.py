@@ -44,22 +44,24 @@ def train(
     target: Annotated[str, typer.Option(help="Column to learn: classes or numbers.")],
     out: Annotated[Path, typer.Option(help="Directory for all results, or a file .isotone.")],
     positive: Annotated[
-        str | None, typer.Option(help="Of two classes, the one that scores are about.")
+        str | None, typer.Option(help="With two classes, the one that scores refer to.")
     ] = None,
     features: Annotated[
         list[str] | None, typer.Option(help="Columns a,b,...; default: all but an index.")
     ] = None,
     increasing: Annotated[
-        list[str] | None, typer.Option(help="Features that may only raise it: a,b, or a:CLASS.")
+        list[str] | None,
+        typer.Option(help="Features that may only raise the prediction: a,b, or a:CLASS."),
     ] = None,
     decreasing: Annotated[
-        list[str] | None, typer.Option(help="Features that may only lower it: a,b, or a:CLASS.")
+        list[str] | None,
+        typer.Option(help="Features that may only lower the prediction: a,b, or a:CLASS."),
     ] = None,
     categorical: Annotated[
         list[str] | None, typer.Option(help="Columns of text: one feature for every category.")
     ] = None,
     missing: Annotated[
-        str, typer.Option(help="Gaps: refuse, or indicator (learn what a gap means).")
+        str, typer.Option(help="Missing values: refuse, or indicator (learn from them).")
     ] = "refuse",
     lipschitz: Annotated[str, typer.Option(help="λ: 2, or a=2,b=0.5, or auto.")] = "auto",
     log: Annotated[
@@ -78,7 +80,7 @@ def train(
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same model.")] = 0,
     weights: Annotated[str | None, typer.Option(help="Column of weights of the rows.")] = None,
     validation: Annotated[str, typer.Option(help="A fraction of the rows, or a table.")] = "0.2",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a killed run.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume a killed run.")] = False,
 ) -> None:
     """Train a model on a table, certify it, and say how good it is on rows it has not seen.
 
@@ -225,9 +227,9 @@ def _fit(
         estimator.fit(rows.X, rows.y, sample_weight=rows.weight)
     except CheckpointError as error:
         raise ValueError(
-            f"`--resume` cannot go on: the checkpoint in {str(checkpoints.parent)!r} "
+            f"`--resume` is impossible: the checkpoint in {str(checkpoints.parent)!r} "
             f"{error.reason}; give the table and the options of the run that was killed, or leave "
-            "out `--resume` to start anew"
+            "out `--resume` to start over"
         ) from error
 
 

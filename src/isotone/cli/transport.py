@@ -38,13 +38,13 @@ def transport(
     weights: Annotated[str | None, typer.Option(help="Column of weights, in both.")] = None,
     metric: Annotated[str, typer.Option(help="Norm of the ground space: 1, 2 or inf.")] = "2",
     upper: Annotated[
-        bool, typer.Option("--upper", help="Look for a plan, which gives an upper bound.")
+        bool, typer.Option("--upper", help="Compute a plan, which gives an upper bound.")
     ] = False,
     validation: Annotated[
-        float, typer.Option(help="Share of the points to stop early by; 0: none.")
+        float, typer.Option(help="Share of the points held out for early stopping; 0: none.")
     ] = 0.0,
-    steps: Annotated[int, typer.Option(min=1, help="Of training, at most.")] = 3000,
-    batch_size: Annotated[int, typer.Option(min=1, help="Points of each table in a step.")] = 2048,
+    steps: Annotated[int, typer.Option(min=1, help="Training steps at most.")] = 3000,
+    batch_size: Annotated[int, typer.Option(min=1, help="Points of each table per step.")] = 2048,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Directory for all results, or a file .isotone.")

@@ -32,14 +32,14 @@ def trigger(
         list[str], typer.Argument(help="CSV, Parquet or ROOT (file.root:tree); one or several.")
     ],
     target: Annotated[str, typer.Option(help="Column: 0 counts for the rate, 1 is signal.")],
-    event: Annotated[str, typer.Option(help="Columns that tell events apart: event, or a,b.")],
+    event: Annotated[str, typer.Option(help="Columns that identify an event: event, or a,b.")],
     n_events: Annotated[
-        int, typer.Option(help="Background events looked at, those without a candidate too.")
+        int, typer.Option(help="Background events examined, with or without a candidate.")
     ],
     max_rate: Annotated[float, typer.Option(help="Largest output rate, in Hz.")],
     input_rate: Annotated[float, typer.Option(help="Rate of crossings, in Hz.")] = 30e6,
     pileup: Annotated[
-        float | None, typer.Option(help="If events are collisions: their mean number a crossing.")
+        float | None, typer.Option(help="If events are collisions: mean number per crossing.")
     ] = None,
     block: Annotated[
         str | None, typer.Option(help="Column: events that share it are not independent.")
@@ -57,7 +57,7 @@ def trigger(
     split: Annotated[
         str | None, typer.Option(help="Column: a curve of --against for each value.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="JSON file for all of it.")] = None,
+    out: Annotated[Path | None, typer.Option(help="JSON file for the results.")] = None,
 ) -> None:
     """Choose a threshold by output rate, and tell the efficiency of signal there.
 

@@ -108,8 +108,8 @@ class CertifiedEstimator(BaseEstimator):  # type: ignore[misc]
                 raise
             which = f"the columns {', '.join(names)}" if names else "some columns"
             raise ValueError(
-                f"{which} of `X` are no numbers ({str(error)[:80]}); features must be: leave them "
-                "out, or encode them, as with OneHotEncoder in a ColumnTransformer"
+                f"{which} of `X` are not numeric ({str(error)[:80]}); features must be: leave "
+                "them out, or encode them, as with OneHotEncoder in a ColumnTransformer"
             ) from error
 
     def _complete(self, X: Floats) -> Floats:

@@ -62,7 +62,7 @@ def by_name(name: str, value: Any, labels: Sequence[Any] | None, features: Seque
         raise ValueError(
             f"`{name}` is a dictionary by name but `X` is an array, whose {len(features)} columns "
             "have no names; give a frame, or a list with one entry per column (scikit-learn's "
-            "RFE and some others pass on arrays also of a frame: select columns in front of the "
+            "RFE and some others pass arrays on even for a frame: select columns in front of the "
             "estimator, and keep their names with set_output(transform='pandas'))"
         )
     names = dict(zip(labels, features, strict=True))
@@ -132,8 +132,8 @@ def class_directions(
             feature = key if key in features else features[0]
             example = {classes[0]: {feature: 1}}
             raise ValueError(
-                f"`monotonic_cst` names {key!r}, which is no class of `y` ({shown}); with several "
-                f"classes give directions for each that has some, as in {example}"
+                f"`monotonic_cst` names {key!r}, which is not a class of `y` ({shown}); with "
+                f"several classes give directions for each that has some, as in {example}"
             )
     rows = [
         directions(value.get(label), features, 1, f"monotonic_cst[{label!r}]") for label in classes

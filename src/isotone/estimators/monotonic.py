@@ -88,7 +88,7 @@ class MonotonicClassifier(ClassifierMixin, CertifiedEstimator):  # type: ignore[
     scaling : "identity", "standard", "robust", "log", `isotone.Log(...)`, or "auto", which takes
         the logarithm of skewed columns; one for all, one per feature or a dictionary by name
     n_members : networks that are trained; their average is frozen into one
-    missing : "error", or "indicator": gaps (NaN) are learned about, and directions hold among the
+    missing : "error", or "indicator": learn from missing values (NaN); directions hold among the
         rows where a value is present
     batch_size : "auto" is an eighth of the distinct rows, but between 32 and 512
     learning_rate_init : at the start; a cosine takes it to a fiftieth

@@ -1,9 +1,9 @@
 """Exports: one frozen network, many ways to run it, each checked against `FrozenNetwork.score`.
 
 `write(frozen, "onnx", "model.onnx")` writes a file and then scores edge cases and random rows
-with that file. Every target takes raw features, has the scaling inside, and carries the
-fingerprint and what holds for its own arithmetic (`isotone.export.claim`). See docs/exports.md for
-the layout of each.
+with that file. Every target takes raw columns, has encodings, fills and the scaling inside, and
+carries the fingerprint and what holds for its own arithmetic (`isotone.export.claim`). See
+docs/exports.md for the layout of each.
 
 =========  =================================  =====================================
 target     what is written                    promise, for a float64 network
@@ -51,7 +51,12 @@ class Target(Protocol):
         """Write the files."""
 
     def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
-        """Score rows with what was written: (n_rows,) or (n_rows, n_outputs)."""
+        """Score rows with what was written: (n_rows,) or (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        X : (n_rows, n_columns), codes of raw rows, see `isotone.inputs.columns`
+        """
 
     def tolerance(self, frozen: FrozenNetwork) -> Floats:
         """How far every output may be from `FrozenNetwork.score`; 0 promises the same number."""
@@ -111,7 +116,7 @@ def _target(name: str, options: dict[str, Any]) -> Target:
     for option in options:
         if option not in known:
             raise ValueError(
-                f"`{option}` is no option of the target {name!r}; it takes "
+                f"`{option}` is not an option of the target {name!r}; it takes "
                 f"{', '.join(known) or 'none'}"
             )
     target: Target = kind(**options)

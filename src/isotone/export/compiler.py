@@ -21,14 +21,14 @@ _HARNESS = """#include <cstdio>
 
 int main() {{
     std::vector<double> rows;
-    double row[{name}::n_features];
+    double row[{name}::n_columns];
     while (std::fread(row, sizeof(row), 1, stdin) == 1)
-        rows.insert(rows.end(), row, row + {name}::n_features);
-    const std::size_t n = rows.size() / {name}::n_features;
+        rows.insert(rows.end(), row, row + {name}::n_columns);
+    const std::size_t n = rows.size() / {name}::n_columns;
     std::vector<{name}::Number> scores(n * {name}::n_outputs);
     {name}::score(rows.data(), n, scores.data());
     for (std::size_t e = 0; e < n; ++e) {{
-        const auto one = {name}::score(&rows[e * {name}::n_features]);
+        const auto one = {name}::score(&rows[e * {name}::n_columns]);
         if (std::memcmp(&one, &scores[e * {name}::n_outputs], sizeof(one)) != 0) {{
             std::fprintf(stderr, "row %zu has another score when it is alone", e);
             return 1;

@@ -22,6 +22,7 @@ RUNTIME = Path(_engine.__file__).with_name("isotone.hpp")  # installed beside th
 _UNROLLED = 32  # max_unrolled_size of isotone.hpp; larger groups walk a list of comparators
 _STACK = _engine.MAX_STACK_BYTES  # of workspace that a call may take
 _VECTOR = 64  # bytes of the widest vector
+_BLOCK = 32768  # bytes of features that are encoded at a time
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,15 @@ def to_header(frozen: FrozenNetwork, name: str) -> str:
         sizes=sizes,
         score="Number" if one else several,
         pointer="&result" if one else "result.data()",
+        many=_SCORE if frozen.inputs.is_plain else _encoded(frozen),
     )
+
+
+def _encoded(frozen: FrozenNetwork) -> str:
+    """The functions over many events for raw columns that are not the features."""
+    block = max(1, min(64, _BLOCK // (8 * frozen.n_features)))
+    lines = "\n".join(f"    {line}" for line in source.encoding(frozen.inputs))
+    return _ENCODE.replace("@lines", lines).replace("@block", str(block))
 
 
 class _Model:
@@ -170,7 +179,7 @@ def _features(frozen: FrozenNetwork) -> list[str]:
 
 
 def _example(frozen: FrozenNetwork, name: str) -> str:
-    zeros = ", ".join(["0.0"] * frozen.n_features)
+    zeros = ", ".join(["0.0"] * len(frozen.inputs.columns))
     result = "score" if frozen.n_outputs == 1 else "score[0]"
     return _EXAMPLE.format(name=name, zeros=zeros, result=result)
 
@@ -180,10 +189,70 @@ _EXAMPLE = """// c++ -std=c++17 -O3 -march=native example.cpp -o example && ./ex
 #include "{name}.hpp"
 
 int main() {{
-    const double x[{name}::n_features] = {{{zeros}}};  // raw features
+    const double x[{name}::n_columns] = {{{zeros}}};  // a raw row
     const auto score = {name}::score(x);
     std::printf("%.17g\\n", static_cast<double>({result}));
 }}
+"""
+
+_SCORE = """\
+// Many events: n rows of n_columns numbers, float or double, one after the other. Writes n rows
+// of n_outputs scores, and returns how many events had a NaN or an infinity.
+template <class Real>
+std::size_t score(const Real* rows, std::size_t n, Number* out, Number fill = quiet_nan) {
+    return runtime::score_rows<numbers::Sizes, numbers::model>(rows, n, fill, out);
+}
+
+// The same for a table in columns: column i of all events is at columns[i].
+template <class Real>
+std::size_t score_columns(const Real* const* columns, std::size_t n, Number* out,
+                          Number fill = quiet_nan) {
+    return runtime::score_columns<numbers::Sizes, numbers::model>(columns, n, fill, out);
+}
+"""
+
+_ENCODE = """\
+// Features of a raw row: numbers, and codes of categories, their places in categories_i. NaN is
+// a missing value. What the model does not know becomes NaN, and the event scores `fill`.
+inline void encode(const double* raw, double* x) {
+    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+    (void)unknown;
+@lines
+}
+
+// Calls read(e, i) for column i of event e.
+template <class Read>
+std::size_t score_encoded(Read read, std::size_t n, Number* out, Number fill) {
+    constexpr std::size_t block = @block;
+    double raw[n_columns], x[block * n_features];
+    std::size_t n_bad = 0;
+    for (std::size_t first = 0; first < n; first += block) {
+        const std::size_t m = n - first < block ? n - first : block;
+        for (std::size_t e = 0; e < m; ++e) {
+            for (int i = 0; i < n_columns; ++i) raw[i] = static_cast<double>(read(first + e, i));
+            encode(raw, x + e * n_features);
+        }
+        n_bad += runtime::score_rows<numbers::Sizes, numbers::model>(x, m, fill,
+                                                                     out + first * n_outputs);
+    }
+    return n_bad;
+}
+
+// Many events: n rows of n_columns numbers, float or double, one after the other. Writes n rows
+// of n_outputs scores, and returns how many events hold what the model does not know.
+template <class Real>
+std::size_t score(const Real* rows, std::size_t n, Number* out, Number fill = quiet_nan) {
+    const auto read = [=](std::size_t e, int i) { return rows[e * n_columns + i]; };
+    return score_encoded(read, n, out, fill);
+}
+
+// The same for a table in columns: column i of all events is at columns[i].
+template <class Real>
+std::size_t score_columns(const Real* const* columns, std::size_t n, Number* out,
+                          Number fill = quiet_nan) {
+    const auto read = [=](std::size_t e, int i) { return columns[i][e]; };
+    return score_encoded(read, n, out, fill);
+}
 """
 
 _HEADER = """// {name}.hpp: a network as constants, made by isotone. Needs isotone.hpp and C++17.
@@ -233,21 +302,8 @@ using Sizes = runtime::Unrolled<{sizes}>;  // of groups that are sorted
 using Score = {score};
 inline constexpr Number quiet_nan = std::numeric_limits<Number>::quiet_NaN();
 
-// Many events: n rows of n_features numbers, float or double, one after the other. Writes n rows
-// of n_outputs scores, and returns how many events had a NaN or an infinity.
-template <class Real>
-std::size_t score(const Real* rows, std::size_t n, Number* out, Number fill = quiet_nan) {{
-    return runtime::score_rows<numbers::Sizes, numbers::model>(rows, n, fill, out);
-}}
-
-// The same for a table in columns: feature i of all events is at columns[i].
-template <class Real>
-std::size_t score_columns(const Real* const* columns, std::size_t n, Number* out,
-                          Number fill = quiet_nan) {{
-    return runtime::score_columns<numbers::Sizes, numbers::model>(columns, n, fill, out);
-}}
-
-// One event of n_features numbers.
+{many}
+// One event of n_columns numbers.
 template <class Real>
 Score score(const Real* x, Number fill = quiet_nan) {{
     Score result{{}};

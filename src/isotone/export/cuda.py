@@ -48,6 +48,7 @@ def to_header(frozen: FrozenNetwork, name: str) -> str:
         facts=source.constants(frozen, found, "constexpr"),
         functions="\n\n".join(code.functions),
         inputs="\n".join(_inputs(frozen)),
+        encoding="\n".join(f"    {line}" for line in _encoding(frozen)),
         residual=source.numbers(frozen.residual.T, frozen.precision, " " * 8),
         steps="\n".join(f"    {line}" for line in code.lines),
         last=code.units,
@@ -150,6 +151,13 @@ def _sort_function(size: int) -> str:
     return "\n".join([f"ISOTONE_BOTH void sort_{size}(Number* h) {{", *exchanges, "}"])
 
 
+def _encoding(frozen: FrozenNetwork) -> list[str]:
+    if frozen.inputs.is_plain:
+        return ["for (int i = 0; i < n_features; ++i) x[i] = raw[i];"]
+    unknown = "constexpr double unknown = std::numeric_limits<double>::quiet_NaN();"
+    return [unknown, "(void)unknown;", *source.encoding(frozen.inputs)]
+
+
 def _inputs(frozen: FrozenNetwork) -> list[str]:
     scaling = frozen.scaling
     limits = f"{source.number(frozen.clip)}, {source.number(frozen.grid or 0.0)}"
@@ -176,11 +184,11 @@ _EXAMPLE = """// nvcc -std=c++17 -O3 example.cu -o example && ./example
 
 int main() {{
     constexpr std::size_t n = 1000;
-    double* rows;  // n rows of n_features raw numbers
+    double* rows;  // n rows of n_columns raw numbers
     {name}::Number* scores;
-    cudaMallocManaged(&rows, n * {name}::n_features * sizeof(*rows));
+    cudaMallocManaged(&rows, n * {name}::n_columns * sizeof(*rows));
     cudaMallocManaged(&scores, n * {name}::n_outputs * sizeof(*scores));
-    for (std::size_t i = 0; i < n * {name}::n_features; ++i) rows[i] = 0.001 * i;
+    for (std::size_t i = 0; i < n * {name}::n_columns; ++i) rows[i] = 0.001 * i;
     {name}::score_kernel<<<(n + 127) / 128, 128>>>(rows, n, scores);
     cudaDeviceSynchronize();
     std::printf("%.17g\\n", static_cast<double>(scores[0]));
@@ -206,6 +214,12 @@ namespace scalar = isotone::scalar;
 
 {functions}
 
+// Features of a raw row: numbers, and codes of categories, their places in categories_i. NaN is a
+// missing value where the model knows it; what it does not know becomes NaN.
+ISOTONE_BOTH void encode(const double* raw, double* x) {{
+{encoding}
+}}
+
 // Scaled, clamped and rounded features.
 ISOTONE_BOTH void prepare(const double* x, Number* u) {{
 {inputs}
@@ -222,26 +236,26 @@ ISOTONE_BOTH void run(const Number* u, Number* out) {{
 {score}
 constexpr Number quiet_nan = std::numeric_limits<Number>::quiet_NaN();
 
-// One event whose features, float or double, are `stride` numbers apart; n_outputs scores go to
-// `out`. Returns whether all features were finite.
+// One event whose columns, float or double, are `stride` numbers apart; n_outputs scores go to
+// `out`. Returns whether all features are finite.
 template <class Real>
 ISOTONE_BOTH bool score_strided(const Real* x, std::ptrdiff_t stride, Number* out,
                                 Number fill = quiet_nan) {{
-    double raw[n_features], zero = 0.0;
+    double raw[n_columns], features[n_features], zero = 0.0;
     Number u[n_features], scores[n_outputs];
+    ISOTONE_UNROLL(n_columns)
+    for (int i = 0; i < n_columns; ++i) raw[i] = static_cast<double>(x[i * stride]);
+    numbers::encode(raw, features);
     ISOTONE_UNROLL(n_features)
-    for (int i = 0; i < n_features; ++i) {{
-        raw[i] = static_cast<double>(x[i * stride]);
-        zero += raw[i] - raw[i];  // NaN unless it is finite
-    }}
-    numbers::prepare(raw, u);
+    for (int i = 0; i < n_features; ++i) zero += features[i] - features[i];  // NaN unless finite
+    numbers::prepare(features, u);
     numbers::run(u, scores);
     ISOTONE_UNROLL(n_outputs)
     for (int j = 0; j < n_outputs; ++j) out[j] = zero == 0.0 ? scores[j] + Number(0) : fill;
     return zero == 0.0;
 }}
 
-// One event of n_features numbers.
+// One event of n_columns numbers.
 template <class Real>
 ISOTONE_BOTH Score score(const Real* x, Number fill = quiet_nan) {{
     Score result{{}};
@@ -249,27 +263,27 @@ ISOTONE_BOTH Score score(const Real* x, Number fill = quiet_nan) {{
     return result;
 }}
 
-// Many events: n rows of n_features numbers; returns how many had a NaN or an infinity.
+// Many events: n rows of n_columns numbers; returns how many had a NaN or an infinity.
 template <class Real>
 ISOTONE_BOTH std::size_t score(const Real* rows, std::size_t n, Number* out,
                                Number fill = quiet_nan) {{
     std::size_t n_bad = 0;
     for (std::size_t e = 0; e < n; ++e)
-        n_bad += !score_strided(rows + e * n_features, 1, out + e * n_outputs, fill);
+        n_bad += !score_strided(rows + e * n_columns, 1, out + e * n_outputs, fill);
     return n_bad;
 }}
 
 #if defined(__CUDACC__)
-// The same with a thread per event, for any number of threads. Feature i of event e is at
-// x[e * event_stride + i * feature_stride]: rows by default, columns of n numbers with 1 and n.
+// The same with a thread per event, for any number of threads. Column i of event e is at
+// x[e * event_stride + i * column_stride]: rows by default, columns of n numbers with 1 and n.
 template <class Real>
 __global__ void score_kernel(const Real* x, std::size_t n, Number* out, Number fill = quiet_nan,
-                             std::ptrdiff_t event_stride = n_features,
-                             std::ptrdiff_t feature_stride = 1) {{
+                             std::ptrdiff_t event_stride = n_columns,
+                             std::ptrdiff_t column_stride = 1) {{
     const std::size_t step = static_cast<std::size_t>(gridDim.x) * blockDim.x;
     const std::size_t first = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     for (std::size_t e = first; e < n; e += step)
-        score_strided(x + static_cast<std::ptrdiff_t>(e) * event_stride, feature_stride,
+        score_strided(x + static_cast<std::ptrdiff_t>(e) * event_stride, column_stride,
                       out + e * n_outputs, fill);
 }}
 #endif

@@ -66,6 +66,30 @@ class Graph:
         self._inputs.append(helper.make_tensor_value_info(name, _TYPES[self.precision], shape))
         return Tensor(self, name, self.precision, n_features)
 
+    def row(self, name: str, strings: bool = False) -> Tensor:
+        """A raw column (n_rows,) of numbers or strings, as (1, n_rows)."""
+        kind = onnx.TensorProto.STRING if strings else _TYPES[self.precision]
+        self._inputs.append(helper.make_tensor_value_info(name, kind, ["n_rows"]))
+        shape = self._constant(np.array([1, -1]))
+        return Tensor(self, self._add("Reshape", [name, shape]), self.precision, 1)
+
+    def is_nan(self, x: Tensor) -> Tensor:
+        return Tensor(self, self._add("IsNaN", [x.name]), x.precision, 1)
+
+    def equals(self, x: Tensor, value: str | float) -> Tensor:
+        """Where a row of strings or numbers holds this one."""
+        kind = object if isinstance(value, str) else self.precision
+        constant = self._constant(np.array([[value]], dtype=kind))
+        return Tensor(self, self._add("Equal", [x.name, constant]), self.precision, 1)
+
+    def either(self, a: Tensor, b: Tensor) -> Tensor:
+        return Tensor(self, self._add("Or", [a.name, b.name]), a.precision, 1)
+
+    def where(self, chosen: Tensor, yes: float, no: Tensor) -> Tensor:
+        """A row with `yes` where it is chosen, and `no` elsewhere."""
+        number = self._constant(np.array([[yes]], self.precision))
+        return Tensor(self, self._add("Where", [chosen.name, number, no.name]), no.precision, 1)
+
     def output(self, name: str, x: Tensor, n_outputs: int) -> None:
         """Give `x` out as (n_rows,) if it is one output, otherwise as (n_rows, n_outputs)."""
         shape: list[str | int | None] = ["n_rows"] if n_outputs == 1 else ["n_rows", n_outputs]
@@ -195,7 +219,8 @@ class Graph:
 
     def _constant(self, array: NDArray[Any]) -> str:
         array = np.ascontiguousarray(array)
-        key = array.dtype.str, array.shape, array.tobytes()
+        content = str(array.tolist()).encode() if array.dtype == object else array.tobytes()
+        key = array.dtype.str, array.shape, content
         if key not in self._constants:
             name = f"constant{len(self._constants)}"
             self._constants[key] = numpy_helper.from_array(array, name)

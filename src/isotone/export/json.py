@@ -19,14 +19,16 @@ from isotone.export.claim import Arithmetic, claim
 from isotone.export.exactness import exact
 from isotone.export.summary import summary
 from isotone.files import replacing
+from isotone.frozen.engine import Engine
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, describe
+from isotone.inputs.chain import Inputs
 from isotone.inputs.scaling import Scaling
 from isotone.typing import Floats, Reals
 from isotone.untrusted import read_json
 
 FORMAT = "isotone-json"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ class Json:
             temporary.write_text(text + "\n", encoding="utf-8")
 
     def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
-        return read(path).score(X)
+        return Engine(read(path), on_unseen="skip")(frozen.inputs.decode(X))
 
     def tolerance(self, frozen: FrozenNetwork) -> Floats:
         return exact(frozen)
@@ -78,7 +80,7 @@ def read(path: str | Path) -> FrozenNetwork:
     except (KeyError, TypeError, AttributeError, OverflowError, ValueError) as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
         raise ValueError(
-            f"{str(path)!r} is no JSON export of a network: {reason}; export it again"
+            f"{str(path)!r} is not a JSON export of a network: {reason}; export it again"
         ) from error
     return frozen
 
@@ -90,6 +92,7 @@ def _build(data: Any) -> FrozenNetwork:
     ):
         raise ValueError(f"`format` must be {FORMAT!r} and `version` {VERSION}")
     frozen = FrozenNetwork(
+        inputs=Inputs.from_dict(data["inputs"]),
         features=tuple(data["features"]),
         scaling=Scaling.from_dict(data["scaling"]),
         steps=tuple(_assemble(entry, data["precision"]) for entry in data["steps"]),

@@ -1,11 +1,14 @@
-"""ONNX: a graph of standard operators, raw features in, score out, any number of rows.
+"""ONNX: a graph of standard operators, raw columns in, score out, any number of rows.
 
 Units are rows inside the graph and events are columns, so that a comparator acts on whole rows of
 memory. GroupSort is a comparator network of Min and Max; TopK, which few accelerators have, is a
 choice. In float64 the scaling and the activations are computed as `FrozenNetwork.score` does; a
 matrix product may be summed in any order, unless ordered sums are asked for.
 
-NaN in a row makes its score NaN; infinities are clamped like any large number.
+A model whose columns are all numbers without missing values has one input, X. Others have one
+input per column, of numbers or of strings, where NaN and "" are missing values. What the model
+does not know, a new category or a missing value without a meaning, makes the score NaN; infinities
+are clamped like any large number.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from isotone.export.claim import Arithmetic, claim
 from isotone.export.comparators import rounds
 from isotone.export.formulas import activate, clamp, log, snap, uses_exp
 from isotone.export.graph import Graph, Tensor
+from isotone.export.rawonnx import feeds_of, raw_features
 from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
@@ -36,7 +40,7 @@ OPSET = 26  # the newest that ONNX Runtime 1.31 calls stable
 
 @dataclass(frozen=True)
 class Onnx:
-    """An ONNX model with the input "X", (n_rows, n_features), and the output "score".
+    """An ONNX model with raw columns as inputs, and the output "score".
 
     Parameters
     ----------
@@ -45,13 +49,16 @@ class Onnx:
     sums : "ordered", one product and one addition after the other: the same numbers as
         `FrozenNetwork.score`, monotone to the last bit; or "matmul", faster and within rounding
         errors. If None, "ordered" where model and graph are float64, where alone it proves more
-    opset : version of the operators, 18 to 26
+    opset : version of the operators, 18 to 26; strings need 19
+    categories : given to the graph as "text", or as "codes", their places in the model's list, so
+        that all inputs are numbers
     """
 
     precision: Precision | None = None
     sort: Literal["network", "topk"] = "network"
     sums: Literal["matmul", "ordered"] | None = None
     opset: int = OPSET
+    categories: Literal["text", "codes"] = "text"
 
     def __post_init__(self) -> None:
         choices = {
@@ -59,6 +66,7 @@ class Onnx:
             "sort": ("network", "topk"),
             "sums": (None, "matmul", "ordered"),
             "opset": range(18, OPSET + 1),
+            "categories": ("text", "codes"),
         }
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
@@ -75,9 +83,14 @@ class Onnx:
         """The model, accepted by the ONNX checker."""
         if self.sums is None:
             return replace(self, sums=self._sums(frozen)).model(frozen)
+        if self.opset < 19 and self.categories == "text" and not frozen.inputs.is_plain:
+            raise ValueError(
+                f"`opset={self.opset}` cannot compare strings, which needs 19; choose a newer "
+                "one, or categories='codes'"
+            )
         twin = exactness.in_precision(frozen, self._precision(frozen))
         graph = Graph(twin.precision)
-        x = graph.transpose(graph.input("X", frozen.n_features))
+        x = raw_features(graph, frozen.inputs, self.categories == "text")
         u = self._scaled(graph, twin, x)
         scores = self._dense(graph, twin.residual, self._apply(graph, twin.steps, u), u)
         graph.output("score", scores, frozen.n_outputs)
@@ -96,7 +109,9 @@ class Onnx:
         session = onnxruntime.InferenceSession(
             path.read_bytes(), options, providers=["CPUExecutionProvider"]
         )
-        scores: Reals = session.run(["score"], {"X": X.astype(self._precision(frozen))})[0]
+        text = self.categories == "text"
+        feeds = feeds_of(frozen.inputs, X, self._precision(frozen), text)
+        scores: Reals = session.run(["score"], feeds)[0]
         return scores
 
     def tolerance(self, frozen: FrozenNetwork) -> Floats:

@@ -11,6 +11,8 @@ from isotone.export.claim import Claim
 from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category, Column, Number, Ordered, missing_code
 from isotone.locks import sole_use
 from isotone.typing import Precision, Reals
 
@@ -39,7 +41,7 @@ def identifier(name: str | None, path: Path) -> str:
     if not valid or chosen in _RESERVED.split():
         raise ValueError(
             f"{chosen!r} cannot be the name of a C++ namespace; give another `name`, of letters, "
-            "digits and single underscores, that is no keyword"
+            "digits and single underscores, that is not a keyword"
         )
     return chosen
 
@@ -98,7 +100,7 @@ def heading(frozen: FrozenNetwork, claim: Claim) -> str:
     entries = {
         "isotone": content["isotone"],
         "fingerprint": content["fingerprint"],
-        "features": ", ".join(text(name) for name in frozen.features),
+        "columns": ", ".join(text(name) for name in frozen.inputs.names),
         "outputs": f"{frozen.n_outputs}, {frozen.outputs}, {frozen.precision}",
         "directions": json.dumps(content["monotonic_cst"]),
         "certificate": f"{verdict}; guarantee: {claim.guarantee}",
@@ -110,9 +112,58 @@ def heading(frozen: FrozenNetwork, claim: Claim) -> str:
     return "\n".join(f"//   {name:12} {value}" for name, value in entries.items())
 
 
+def _category_tables(inputs: Inputs, keyword: str) -> list[str]:
+    """The texts that codes of categories stand for, by number of the column."""
+    lines = []
+    for i, column in enumerate(inputs.columns):
+        if not isinstance(column, Number):
+            texts = ", ".join(text("" if t is None else t) for t in column.categories)
+            lines.append(
+                f"{keyword} const char* categories_{i}[] = {{{texts}}};  // of {text(column.name)}"
+            )
+    return lines
+
+
+def encoding(inputs: Inputs) -> list[str]:
+    """Statements that make the features x of the raw numbers and codes `raw`.
+
+    What the model does not know becomes `unknown`.
+    """
+    lines: list[str] = []
+    for i, column in enumerate(inputs.columns):
+        place = len([line for line in lines if line.startswith("x[")])
+        values = _values(column, i)
+        lines += [] if isinstance(column, Number) else [_known(column, i)]
+        lines += [f"x[{place + k}] = {value};" for k, value in enumerate(values)]
+    flagged = [i for i, column in enumerate(inputs.columns) if column.fill is not None]
+    first = len(inputs.uncompleted)
+    return lines + [
+        f"x[{first + k}] = raw[{i}] != raw[{i}] ? 1.0 : 0.0;" for k, i in enumerate(flagged)
+    ]
+
+
+def _values(column: Column, i: int) -> list[str]:
+    """The features of a column as expressions of its number or code."""
+    code, missing = f"raw[{i}]", missing_code(column)
+    if missing is not None:
+        code = f"({code} != {code} ? {number(missing)} : {code})"
+    if isinstance(column, Number):
+        return [code]
+    if isinstance(column, Ordered):
+        return [f"known_{i} ? {code} : unknown"]
+    places = range(len(column.categories))
+    return [f"known_{i} ? ({code} == {k}.0 ? 1.0 : 0.0) : unknown" for k in places]
+
+
+def _known(column: Category | Ordered, i: int) -> str:
+    places = [f"raw[{i}] == {k}.0" for k in range(len(column.categories))]
+    places += [] if missing_code(column) is None else [f"raw[{i}] != raw[{i}]"]
+    return f"const bool known_{i} = {' || '.join(places)};"
+
+
 def constants(frozen: FrozenNetwork, claim: Claim, keyword: str) -> str:
     """Constants that programs can ask for."""
-    names = ", ".join(text(name) for name in frozen.features)
+    names = ", ".join(text(name) for name in frozen.inputs.names)
     certificate = json.dumps(claim.to_dict())
     holds, last_bit = (
         "true" if found else "false" for found in (claim.holds, claim.to_the_last_bit)
@@ -120,8 +171,10 @@ def constants(frozen: FrozenNetwork, claim: Claim, keyword: str) -> str:
     return "\n".join(
         [
             f"using Number = {TYPES[frozen.precision]};  // of a score",
+            f"{keyword} int n_columns = {len(frozen.inputs.columns)};  // of a raw row",
             f"{keyword} int n_features = {frozen.n_features}, n_outputs = {frozen.n_outputs};",
-            f"{keyword} const char* feature_names[] = {{{names}}};",
+            f"{keyword} const char* column_names[] = {{{names}}};",
+            *_category_tables(frozen.inputs, keyword),
             f"{keyword} char fingerprint[] = {text(frozen.fingerprint)};",
             f"{keyword} bool certificate_holds = {holds}, monotone_to_the_last_bit = {last_bit};",
             f"{keyword} char certificate[] =  // JSON",

@@ -5,7 +5,10 @@ double precision, so a float64 network gets the same scores. The statement is a 
 table expressions, one per stage: a single expression for the whole network would double in size
 with every comparator.
 
-What is no finite number (NULL, NaN, infinity, text in SQLite) makes the score NULL.
+The table has the raw columns of the model. NULL and NaN are missing values, and so is an empty
+text among categories, which are compared without spaces around them. What the model does not know,
+a new category, a missing value without a meaning, text in place of a number or infinity, makes the
+score NULL.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -25,6 +28,7 @@ from isotone.export.claim import Arithmetic, claim
 from isotone.export.comparators import rounds
 from isotone.export.exactness import exact, within
 from isotone.export.formulas import activate, clamp, log, snap
+from isotone.export.rawsql import raw_features
 from isotone.export.statement import Dialect, Expression, Statement, quote
 from isotone.export.summary import score_names, summary
 from isotone.files import replacing
@@ -33,6 +37,7 @@ from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
 from isotone.typing import Floats, Reals
 
 Units = list[Expression]
+Columns = dict[str, list[Any]]
 
 _MOST_TERMS = 256  # in one sum: databases limit the depth of an expression to 1000
 
@@ -44,7 +49,7 @@ class Sql:
     Parameters
     ----------
     dialect : "sqlite" or "duckdb"
-    table : name of the table to score; it has columns with the names of the features
+    table : name of the table to score; it has the raw columns of the model
     keep : columns to copy beside the scores
     """
 
@@ -67,7 +72,7 @@ class Sql:
     def select(self, frozen: FrozenNetwork) -> str:
         """The statement, with a comment that says what it is."""
         names = score_names(frozen)
-        _check_different("the features", frozen.features)
+        _check_different("the columns", frozen.inputs.names)
         _check_different("`keep` and the scores", (*self.keep, *names))
         statement = Statement(self.dialect, self.table)
         kept = [statement.read(statement.column(name)) for name in self.keep]
@@ -80,11 +85,11 @@ class Sql:
 
     def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
         select = path.read_text(encoding="utf-8")
-        kept = [name for name in self.keep if name not in frozen.features]
-        table = np.column_stack([X, np.zeros((len(X), len(kept)))])
+        kept = [name for name in self.keep if name not in frozen.inputs.names]
+        table = frozen.inputs.decode(X) | {name: [0.0] * len(X) for name in kept}
         run = _run_sqlite if self.dialect == "sqlite" else _run_duckdb
         try:
-            rows = run(select, self.table, [*frozen.features, *kept], table)
+            rows = run(select, self.table, table)
         except Exception as error:  # both databases have errors of their own
             if isinstance(error, ModuleNotFoundError):
                 raise
@@ -92,7 +97,7 @@ class Sql:
                 f"{str(path)!r} was written, but {self.dialect} refuses to run it: {error}; "
                 "shorten names, or leave the check out (check=False, --no-check)"
             ) from error
-        return np.array([row[len(self.keep) :] for row in rows], np.float64)
+        return np.array([row[len(self.keep) :] for row in rows], np.float64)  # None becomes NaN
 
     def tolerance(self, frozen: FrozenNetwork) -> Floats:
         """Databases compute in double precision, whatever the network does."""
@@ -124,15 +129,15 @@ def _check_different(what: str, names: Sequence[str]) -> None:
 
 
 def _score(statement: Statement, frozen: FrozenNetwork) -> Units:
-    u = [_scaled(statement, frozen, i) for i in range(frozen.n_features)]
+    x = raw_features(statement, frozen.inputs)
+    u = [_scaled(statement, frozen, i, x[i]) for i in range(frozen.n_features)]
     h = _apply(statement, frozen.steps, u)
     return [_sum(statement, h[j], frozen.residual[j], u) for j in range(frozen.n_outputs)]
 
 
-def _scaled(statement: Statement, frozen: FrozenNetwork, i: int) -> Expression:
+def _scaled(statement: Statement, frozen: FrozenNetwork, i: int, x: Expression) -> Expression:
     """One feature as it enters the first step; NULL unless it is a finite number."""
     scaling = frozen.scaling
-    x = statement.read(statement.finite(statement.column(frozen.features[i])))
     if scaling.log[i]:
         shifted = statement.let(x + float(scaling.offset[i]))
         x = log(statement, statement.maximum(shifted, float(scaling.floor[i])))
@@ -186,22 +191,22 @@ def _sum(statement: Statement, start: Expression, weights: Reals, h: Units) -> E
     return statement.let(start)
 
 
-def _run_sqlite(select: str, table: str, columns: list[str], X: Floats) -> list[tuple[float, ...]]:
+def _run_sqlite(select: str, table: str, columns: Columns) -> list[tuple[float, ...]]:
     with closing(sqlite3.connect(":memory:")) as connection:
-        names = ", ".join(f"{quote(name)} REAL" for name in columns)
+        names = ", ".join(map(quote, columns))
         connection.execute(f"CREATE TABLE {quote(table)} ({names})")
         marks = ", ".join("?" * len(columns))
-        connection.executemany(f"INSERT INTO {quote(table)} VALUES ({marks})", X.tolist())
+        rows = zip(*columns.values(), strict=True)
+        connection.executemany(f"INSERT INTO {quote(table)} VALUES ({marks})", rows)
         return connection.execute(select).fetchall()
 
 
-def _run_duckdb(select: str, table: str, columns: list[str], X: Floats) -> list[tuple[float, ...]]:
+def _run_duckdb(select: str, table: str, columns: Columns) -> list[tuple[float, ...]]:
     import duckdb
     import pyarrow as pa
 
     with closing(duckdb.connect()) as connection:
-        rows = pa.table({name: X[:, i] for i, name in enumerate(columns)})
-        connection.register("rows to check", rows)
+        connection.register("rows to check", pa.table(columns))
         connection.execute(f'CREATE TABLE {quote(table)} AS SELECT * FROM "rows to check"')
         fetched: list[tuple[float, ...]] = connection.execute(select).fetchall()
         return fetched

@@ -98,6 +98,23 @@ class Statement:
         double = f"CAST({name} AS DOUBLE)"
         return f"CASE WHEN {double} - {double} = 0 THEN {double} END"
 
+    def place(self, name: str, places: dict[str, int]) -> str:
+        """The number of a text, or NULL."""
+        known = " ".join(f"WHEN {_text(text)} THEN {k}e0" for text, k in places.items())
+        return f"CASE {self._trimmed(name)} {known} END"
+
+    def if_missing(self, kind: str, name: str, yes: str, no: str) -> str:
+        """One of two expressions, by whether a cell of the table holds nothing."""
+        missing = f"{name} IS NULL"
+        if kind != "number":
+            missing += f" OR {self._trimmed(name)} = ''"
+        elif self.dialect == "duckdb":
+            missing += f" OR isnan(TRY_CAST({name} AS DOUBLE))"
+        return f"CASE WHEN {missing} THEN {yes} ELSE {no} END"
+
+    def _trimmed(self, name: str) -> str:
+        return f"TRIM(CAST({name} AS {'TEXT' if self.dialect == 'sqlite' else 'VARCHAR'}))"
+
     def if_less(self, a: Expression, b: float, yes: Expression, no: Expression) -> Expression:
         bound = literal(b, self.dialect)
         text = f"CASE WHEN {a.text} < {bound} THEN {yes.text} ELSE {no.text} END"
@@ -170,6 +187,13 @@ def quote(name: str) -> str:
     if "\0" in name:
         raise ValueError(f"the name {name!r} holds a zero byte, which SQL cannot; rename it")
     return '"' + name.replace('"', '""') + '"'
+
+
+def _text(value: str) -> str:
+    """A text as SQL."""
+    if "\0" in value:
+        raise ValueError(f"the category {value!r} holds a zero byte, which SQL cannot; rename it")
+    return "'" + value.replace("'", "''") + "'"
 
 
 def literal(value: float, dialect: Dialect) -> str:

@@ -21,6 +21,7 @@ def summary(frozen: FrozenNetwork, claim: Claim) -> dict[str, Any]:
     return {
         "isotone": isotone.__version__,
         "fingerprint": frozen.fingerprint,
+        "inputs": frozen.inputs.to_dict(),
         "features": list(frozen.features),
         "outputs": frozen.outputs,
         "classes": None if frozen.classes is None else list(frozen.classes),

@@ -26,6 +26,8 @@ from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category, Column, Number, missing_code
 from isotone.typing import Floats, Reals
 
 
@@ -34,7 +36,7 @@ class Torch:
     """A `.pt2` file: ``torch.export.load(path).module()(X)`` with X in float64."""
 
     def write(self, frozen: FrozenNetwork, path: Path) -> None:
-        rows = torch.zeros(7, frozen.n_features, dtype=torch.float64)
+        rows = torch.zeros(7, len(frozen.inputs.columns), dtype=torch.float64)
         batch = {0: torch.export.Dim("n_rows", min=1)}
         program = torch.export.export(to_module(frozen), (rows,), dynamic_shapes=(batch,))
         about = {"isotone.json": json.dumps(summary(frozen, claim(self, frozen)))}
@@ -64,8 +66,12 @@ class Torch:
 
 
 def to_module(frozen: FrozenNetwork) -> nn.Module:
-    """The score as a module of torch alone: float64 raw rows in, scores out."""
-    return nn.Sequential(_Scaled(frozen), _Network(frozen))
+    """The score as a module of torch alone: float64 raw rows in, scores out.
+
+    Categories are given as codes, their places among `categories`; NaN is a missing value. What
+    the model does not know makes the score NaN.
+    """
+    return nn.Sequential(_Encoded(frozen.inputs), _Scaled(frozen), _Network(frozen))
 
 
 class _Language:
@@ -96,6 +102,36 @@ class _Language:
 
 
 _LANGUAGE = _Language()
+
+
+class _Encoded(nn.Module):
+    """Features of numbers and codes."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        super().__init__()
+        self.inputs = inputs
+
+    def forward(self, X: Tensor) -> Tensor:
+        if self.inputs.is_plain:
+            return X
+        x = X.double()
+        pairs = [_encode(column, x[:, i]) for i, column in enumerate(self.inputs.columns)]
+        features = [feature for own, _ in pairs for feature in own]
+        return torch.stack([*features, *(flag for _, flags in pairs for flag in flags)], dim=1)
+
+
+def _encode(column: Column, code: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """Features of a column, and the indicator of missing values if it has one."""
+    missing, fill = code.isnan(), missing_code(column)
+    filled = code if fill is None else torch.where(missing, fill, code)
+    indicators = [] if column.fill is None else [missing.double()]
+    if isinstance(column, Number):
+        return [filled], indicators
+    places = range(len(column.categories))
+    known = torch.stack([filled == k for k in places]).any(dim=0) | (missing & (fill is not None))
+    if isinstance(column, Category):
+        return [torch.where(known, (filled == k).double(), math.nan) for k in places], indicators
+    return [torch.where(known, filled, math.nan)], indicators
 
 
 class _Scaled(nn.Module):

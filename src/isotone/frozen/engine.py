@@ -1,6 +1,6 @@
 """Engine: the Python face of the compiled scorer, `cpp/runtime`.
 
-`FrozenNetwork.score` is enough for most uses. Make an `Engine` for a table with gaps, for scores
+`FrozenNetwork.score` is enough for most uses. Make an `Engine` for a table with NaN, for scores
 written into memory of your own, for several threads, or for single events in a loop.
 """
 
@@ -205,7 +205,7 @@ class Engine:
             self._check_out(out, lengths[0], *columns)
         n_bad = self._program.score(columns, target, self._fill)
         if n_bad < 0:
-            raise ValueError(f"the columns of `X` have lengths {lengths}; they must be as long")
+            raise ValueError(f"the columns of `X` have lengths {lengths}; they must be equal")
         return target, n_bad
 
     def _empty(self, n_rows: int) -> Reals:

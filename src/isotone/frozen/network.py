@@ -68,7 +68,8 @@ class FrozenNetwork:
     clip, grid : positive; `grid` a power of two that divides `clip`, or None
     provenance : anything worth keeping that JSON can hold
     certificate : what a certificate said when the network was frozen; a claim, not a proof
-    inputs : from a raw row to the features; without columns the features are columns of numbers
+    inputs : from a raw row to the features; without text and fills the columns are the features,
+        and have their names
     sources : if given, for every feature the number of the input that it is a copy of, ascending;
         see `isotone.frozen.lookup`
     """
@@ -97,8 +98,9 @@ class FrozenNetwork:
             )
         for name, kind in (("residual", float), ("lipschitz", float), ("monotonic_cst", np.int8)):
             object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), kind)))
-        if not self.inputs.columns:
-            object.__setattr__(self, "inputs", Inputs.numbers(self._source_names()))
+        names = self._source_names()
+        if self.inputs.is_plain and len(self.inputs.columns) in (0, len(names)):
+            object.__setattr__(self, "inputs", Inputs.numbers(names))
         self._check_choices()
         check_nesting(self.steps)
         self._check_shapes()

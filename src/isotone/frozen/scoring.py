@@ -1,7 +1,7 @@
 """Scoring of tables on disk: one file in pieces, or a directory of Parquet files by workers.
 
 Memory does not grow with the table. Files appear whole or not at all, so a directory whose scoring
-was interrupted goes on with the files that are missing, or of which the table has changed.
+was interrupted resumes with the files that are missing, or of which the table has changed.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _take_note(scoring: Scoring, target: Path, files: list[Path]) -> None:
         return
     if present:
         raise ValueError(
-            f"{str(present[0])!r} is there but was not written with this model and these columns "
+            f"{str(present[0])!r} exists but was not written with this model and these columns "
             f"(see {path.name} beside it, if any); choose a new directory, or empty this one"
         )
     with replacing(path) as temporary:

@@ -24,6 +24,7 @@ from isotone.inputs.columns import (
     Column,
     Number,
     cell_of,
+    decode,
     fill_array,
     from_dict,
     to_dict,
@@ -137,10 +138,18 @@ class Inputs:
             )
         return as_numbers(X, self.names)
 
+    def code(self, raw: list[Any]) -> list[Reals]:
+        """One number per row and column: NaN where missing, infinite where unseen."""
+        return [c.code(values) for c, values in zip(self.columns, raw, strict=True)]
+
+    def decode(self, codes: Floats) -> dict[str, list[Any]]:
+        """Raw columns whose codes are (n_rows, n_columns)."""
+        return {c.name: decode(c, codes[:, i]) for i, c in enumerate(self.columns)}
+
     def read(self, raw: list[Any]) -> list[Reals]:
         """Features without indicators: NaN where missing, infinite where unseen."""
-        pairs = zip(self.columns, raw, strict=True)
-        return [array for column, values in pairs for array in column.read(values)]
+        pairs = zip(self.columns, self.code(raw), strict=True)
+        return [array for column, codes in pairs for array in column.expand(codes)]
 
     def complete(
         self, uncompleted: Sequence[Reals], unseen_as_missing: bool = False

@@ -1,7 +1,7 @@
 r"""Codes: a column as several columns, each for one interval of its values.
 
-A network of bounded slope cannot bend sharply and goes on as steeply outside the training rows as
-inside. Codes help with both, at no cost to what is guaranteed.
+A network of bounded slope cannot bend sharply and continues as steeply outside the training rows
+as inside. Codes help with both, at no cost to what is guaranteed.
 
 Let :math:`k_0 < k_1 < \ldots < k_m` be knots of column x. Copy j runs over one tile,
 
@@ -108,8 +108,8 @@ class Codes:
 
         A column of few values has a knot at each of them. Others have knots at equal shares of
         their values, from the smallest to the largest, where a value that n rows have counts √n:
-        between quantiles of the rows and an even spread over the distinct values. The copy of a
-        constant column stands still.
+        between quantiles of the rows and an even spread over the distinct values. A
+        constant column has one constant copy.
 
         Parameters
         ----------
@@ -136,12 +136,12 @@ class Codes:
         """Put knots where they are wanted, such as at the thresholds of trees.
 
         Between neighbors of the knots of a column lies a tile, over which one copy of the column
-        goes from -1 to 1. Where two knots are too close for that, the tile goes on to the next.
+        goes from -1 to 1. Where two knots are too close for that, the tile extends to the next.
 
         Parameters
         ----------
         knots : a list of lists, for every column one or more finite numbers, in any order; one
-            alone gives a copy that stands still
+            alone gives a constant copy
 
         Examples
         --------
@@ -225,7 +225,7 @@ def _wanted(knots: ArrayLike, column: int) -> Floats:
     if numbers.ndim != 1 or numbers.size == 0 or not np.all(np.isfinite(numbers)):
         raise ValueError(
             f"`knots[{column}]` is {reprlib.repr(knots)}; the knots of a column must be a list of "
-            "one or more finite numbers; leave out what is none"
+            "one or more finite numbers; drop the others"
         )
     return np.unique(numbers)
 
@@ -235,7 +235,7 @@ def _tiles(wanted: Floats, column: int) -> Floats:
     if len(wanted) == 1:
         return np.array([[wanted[0], _LEAST]])
     knots = [wanted[0]]
-    for knot in wanted[1:]:  # where numbers are too close for a tile, it goes on to the next
+    for knot in wanted[1:]:  # where numbers are too close for a tile, it extends to the next
         if _reach(knots[-1], knot) >= _LEAST:
             knots.append(knot)
     if len(knots) == 1:

@@ -1,9 +1,10 @@
 """Columns: how one column of a raw table becomes features of a network.
 
 Use `Number` for numbers and booleans, `Category` for text and codes without an order, `Ordered`
-for text with one, such as low, medium, high. Each reads its column and gives one array per
-feature, NaN where a value is missing and infinity where it was never seen in training: a new
-category, a text that is not a number, an infinite number.
+for text with one, such as low, medium, high. Each makes one number of every cell, its code: the
+number itself, or the place of the category. A code is NaN where the value is missing, and infinite
+where training never saw it: a new category, a text that is not a number, an infinite number. Codes
+become features, one array each; those that are not finite stay so.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from isotone.inputs.cells import arrow_of, is_blank, labels, numbers_of
 from isotone.typing import Floats, Reals
@@ -47,9 +47,12 @@ class Number:
     def features(self) -> tuple[str, ...]:
         return (self.name,)
 
-    def read(self, values: Any) -> list[Reals]:
+    def code(self, values: Any) -> Reals:
         """The numbers, where they are if they can stay."""
-        return [numbers_of(values, self.name)]
+        return numbers_of(values, self.name)
+
+    def expand(self, codes: Reals) -> list[Reals]:
+        return [codes]
 
     def describe(self) -> str:
         return "number" if self.fill is None else f"number; missing → {self.fill:.6g} and flag"
@@ -81,12 +84,14 @@ class Category:
             for text in self.categories
         )
 
-    def read(self, values: Any) -> list[Reals]:
+    def code(self, values: Any) -> Reals:
+        """The place of every row's category among `categories`."""
+        return _codes(values, self.name, self.categories)
+
+    def expand(self, codes: Reals) -> list[Reals]:
         """One array per category."""
-        index = _places(arrow_of(values, self.name), self.categories)
-        hot = np.full((len(self.categories) + 1, len(self.categories)), UNSEEN)
-        hot[:-1] = np.eye(len(self.categories))
-        return list(np.ascontiguousarray(hot[index].T))
+        finite = np.isfinite(codes)
+        return [np.where(finite, codes == k, codes) for k in range(len(self.categories))]
 
     def describe(self) -> str:
         shown = ", ".join("missing" if text is None else text for text in self.categories[:8])
@@ -121,10 +126,12 @@ class Ordered:
     def features(self) -> tuple[str, ...]:
         return (self.name,)
 
-    def read(self, values: Any) -> list[Reals]:
+    def code(self, values: Any) -> Reals:
         """The ranks."""
-        index = _places(arrow_of(values, self.name), (*self.categories, None))
-        return [np.array([*range(len(self.categories)), math.nan, UNSEEN])[index]]
+        return _codes(values, self.name, self.categories)
+
+    def expand(self, codes: Reals) -> list[Reals]:
+        return [codes]
 
     def describe(self) -> str:
         order = f"ordered: {' < '.join(self.categories)}"
@@ -135,6 +142,22 @@ Column = Number | Category | Ordered
 _KINDS: dict[str, type[Number] | type[Category] | type[Ordered]] = {
     kind.kind: kind for kind in (Number, Category, Ordered)
 }
+
+
+def missing_code(column: Column) -> float | None:
+    """The code that stands in for a missing value, or None if none was learned."""
+    if isinstance(column, Category):
+        return float(column.categories.index(None)) if None in column.categories else None
+    return column.fill
+
+
+def decode(column: Column, codes: Floats) -> list[Any]:
+    """Cells with these codes, None where they are NaN, a new category where they are no place."""
+    if isinstance(column, Number):
+        return [None if math.isnan(code) else code for code in codes.tolist()]
+    known = {float(k): text for k, text in enumerate(column.categories)}
+    unseen = "no category of " + "".join(str(text) for text in known.values())
+    return [None if math.isnan(code) else known.get(code, unseen) for code in codes.tolist()]
 
 
 def to_dict(column: Column) -> dict[str, Any]:
@@ -172,11 +195,14 @@ def cell_of(column: Column, values: Any, row: int) -> str:
     return f"holds {str(cell).strip()[:40]!r}"
 
 
-def _places(column: pa.Array, categories: Sequence[str | None]) -> NDArray[np.intp]:
-    """Number of every row's category; how many there are for a text that is none of them."""
-    found = pc.index_in(labels(column), value_set=pa.array(categories, pa.string()))
-    places: NDArray[np.intp] = pc.fill_null(found, len(categories)).to_numpy(zero_copy_only=False)
-    return places
+def _codes(values: Any, name: str, categories: Sequence[str | None]) -> Floats:
+    """The place of every row's category; NaN where it is missing and has none."""
+    places = {None: math.nan} | {text: float(k) for k, text in enumerate(categories)}
+    texts = labels(arrow_of(values, name))
+    found = pc.index_in(texts, value_set=pa.array(list(places), pa.string()))
+    index = pc.fill_null(found, len(places)).to_numpy(zero_copy_only=False)
+    codes: Floats = np.array([*places.values(), UNSEEN])[index]
+    return codes
 
 
 def _check_name(name: Any) -> None:

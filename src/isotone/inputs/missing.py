@@ -1,8 +1,8 @@
-"""Missing: rows with gaps, made complete by a fill and an indicator column per column with gaps.
+"""Missing values: each is replaced by a fill, and flagged in an indicator of its column.
 
 The network sees the median where a value is missing, and an indicator that is 1 there: it learns
-what a gap means. Among rows in which a value is present the indicator is 0, so a direction that
-holds for the completed rows holds among the present values.
+what a missing value means. Among rows in which a value is present the indicator is 0, so
+a direction that holds for the completed rows holds among the present values.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from isotone.typing import Floats
 
 @dataclass(frozen=True)
 class Missing:
-    """How gaps (NaN) are filled and flagged.
+    """How missing values (NaN) are filled and flagged.
 
     Parameters
     ----------
     features : names of all columns
-    fills : what stands in for a gap, for the numbers of the columns that may have gaps
+    fills : what replaces a missing value, by number of the columns that may have some
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Missing:
 
     @classmethod
     def fit(cls, X: Floats, weight: Floats, features: Sequence[str]) -> Missing:
-        """Find the columns with gaps among rows that count, and their medians."""
+        """Find the columns with missing values among rows that count, and their medians."""
         counts = weight > 0
         with_gaps = np.flatnonzero(np.isnan(X[counts]).any(axis=0))
         return cls(

@@ -214,7 +214,7 @@ def as_numbers(X: ArrayLike, features: Sequence[str] | None = None) -> Reals:
         if table.dtype not in (np.dtype("f4"), np.dtype("f8")):
             table = without_na(table).astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"`X` is no table of numbers ({error}); convert its columns") from error
+        raise ValueError(f"`X` is not a numeric table ({error}); convert its columns") from error
     if table.ndim != 2 or (features is not None and table.shape[1] != len(features)):
         columns = (
             "columns" if features is None else f"{len(features)} columns: {', '.join(features)}"

@@ -52,7 +52,7 @@ class Constraint:
 
 
 class BoundedLayer(nn.Module, ABC):
-    """A layer with a weight that is normalized on the way to its use."""
+    """A layer whose weight is normalized before use."""
 
     weight: nn.Parameter
     bias: nn.Parameter | None

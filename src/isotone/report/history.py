@@ -21,7 +21,7 @@ def read_history(path: Path) -> dict[str, Any]:
         check_history(history)
     except ValueError as error:
         raise ValueError(
-            f"{str(path)!r} is no training history ({error}); give the history.json that "
+            f"{str(path)!r} is not a training history ({error}); give the history.json that "
             "`isotone train` wrote, or none"
         ) from error
     return history

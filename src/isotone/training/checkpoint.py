@@ -1,4 +1,4 @@
-"""Checkpoints: files from which a run goes on, if they are of the same run."""
+"""Checkpoints: files from which a run resumes, if they belong to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isotone.files import replacing
 
 
 class CheckpointError(ValueError):
-    """A run cannot go on from a checkpoint, for a reason."""
+    """Why a run cannot resume from a checkpoint."""
 
     def __init__(self, path: Path, reason: str) -> None:
         self.path, self.reason = path, reason
@@ -26,7 +26,7 @@ def save_checkpoint(path: Path, key: str, content: dict[str, Any]) -> None:
 
     Parameters
     ----------
-    key : what must be the same for a run to go on
+    key : what must be the same for a run to resume
     """
     with replacing(path) as temporary:
         torch.save(content | {"key": key}, temporary)

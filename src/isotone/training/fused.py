@@ -203,7 +203,7 @@ class FusedTrainer:
         return losses, *self._views(gradients)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Copies of all that training changes; with `load_state` it goes on to the same bits."""
+        """Copies of all that training changes; with `load_state` it resumes to the same bits."""
         return {
             "parameters": self._parameters.copy(),
             "first_moment": self._first_moment.copy(),

@@ -1,7 +1,7 @@
 """Sweep: a grid of seeds, λ, widths and losses, in shards of batched members, by workers.
 
 Members of one shard share their architecture and loss and are trained as one `Ensemble`. Every
-finished shard is a file of its own, written whole, so a sweep that was killed goes on with the
+finished shard is a file of its own, written whole, so a sweep that was killed resumes with the
 shards that are missing. The work of a worker that dies is done by another (`isotone.workers`).
 """
 

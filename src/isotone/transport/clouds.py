@@ -144,7 +144,7 @@ def _weights(weights: ArrayLike, n: int, name: str) -> Floats:
         values = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(
-            f"the weights of `{name}` are no numbers ({error}); give a list or an array of one "
+            f"the weights of `{name}` are not numeric ({error}); give a list or an array of one "
             "number per point"
         ) from error
     if values.shape != (n,):

@@ -288,7 +288,7 @@ def flow(
     metric: MetricOrder = 2,
     random_state: int | None = None,
 ) -> Floats:
-    r"""Points of P on their way to Q, (frames, n, d): the gradient flow of the distance.
+    r"""Points of P moving to Q, (frames, n, d): the gradient flow of the distance.
 
     .. math:: \dot x_i = -\nabla g(x_i)
 

@@ -1,4 +1,4 @@
-r"""Polish: parameters of one shape on their last way, down the exact distance.
+r"""Polish: the final refinement of one shape, down the exact distance.
 
 A critic is a network: smoother than the best one, and a little behind the shape that it judges.
 Between some hundred points a linear program finds the best plan π and potentials f instead, and
@@ -31,7 +31,7 @@ _ORDERS = {"1": 1.0, "2": 2.0, "inf": torch.inf}
 
 
 class Polish:
-    """One shape on its way down.
+    """One shape during refinement.
 
     Parameters
     ----------

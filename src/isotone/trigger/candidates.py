@@ -88,8 +88,8 @@ class Candidates:
                 row = int(differs.argmax())
                 raise ValueError(
                     f"column {name!r} is {other[row]} and {column[row]} for two candidates of one "
-                    "event; it must say one thing of every event: choose another column, name all "
-                    "columns that tell events apart, or keep only the candidates of the true decay"
+                    "event; it must have one value per event: choose another column, name all "
+                    "columns that identify an event, or keep only the candidates of the true decay"
                 )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 import isotone
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.trigger.analysis.models import Model
 
 #: features of rows for a calibration that is wrong by u times its error, -1 <= u <= 1

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from studies.arrays import Ints
+from isotone.typing import Integers
 from studies.trigger.analysis.tables import Candidates
 from studies.trigger.simulation.channels import channels
 from studies.trigger.simulation.collisions import collide, collider
@@ -63,7 +63,7 @@ class Response:
 
     collisions: Candidates
     signal: Candidates
-    hadrons: Ints
+    hadrons: Integers
 
 
 def changed(factors: Mapping[str, float]) -> Parameters:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from isotone.trigger import Efficiency, in_groups
-from studies.arrays import Bools, Floats, Ints
+from isotone.typing import Bools, Floats, Integers
 from studies.trigger.analysis.tables import Candidates, Hadrons
 from studies.trigger.simulation.parameters import Parameters
 
@@ -35,6 +35,6 @@ def by_proper_time(
     """Of hadrons with a preselected candidate; flavor 1 is charm, 2 beauty."""
     beauty = hadrons.channel < 20_000_000
     seen = (hadrons.n_candidates > 0) & (beauty if flavor == 2 else ~beauty)
-    index: Ints = np.searchsorted(edges, hadrons.proper_time, side="right") - 1
+    index: Integers = np.searchsorted(edges, hadrons.proper_time, side="right") - 1
     middles = np.sqrt(edges[:-1] * edges[1:])
     return in_groups(passed, [seen & (index == i) for i in range(len(middles))], middles)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from isotone.plot import color_map
 from isotone.trigger import Efficiency
-from studies.arrays import Floats, Ints
+from isotone.typing import Floats, Integers
 from studies.trigger.analysis.models import Model
 
 BEAUTY_COLOR, CHARM_COLOR = "#0072B2", "#D55E00"
@@ -27,7 +27,7 @@ def save(figure: Figure, stem: Path) -> Path:
     return stem.with_suffix(".png")
 
 
-def heat_maps(models: Mapping[str, tuple[Model, float]], X: Floats, y: Ints) -> Figure:
+def heat_maps(models: Mapping[str, tuple[Model, float]], X: Floats, y: Integers) -> Figure:
     """Fig. 4: response of models of two inputs, with the boundary at the working point.
 
     Parameters
@@ -65,7 +65,7 @@ def _heat_map(panel: Axes, model: Model, threshold: float, axes: list[Floats]) -
     return color_map(panel, axes, rank, response - threshold)
 
 
-def _outline(panel: Axes, X: Floats, y: Ints, axes: list[Floats]) -> None:
+def _outline(panel: Axes, X: Floats, y: Integers, axes: list[Floats]) -> None:
     """Where 90 % of signal (dashed) and of background (dotted) lie."""
     for label, style in ((1, "dashed"), (0, "dotted")):
         rows = X[y == label]

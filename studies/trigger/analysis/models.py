@@ -16,7 +16,7 @@ from torch import nn
 
 import isotone
 from isotone.losses import CrossEntropy, balanced_weights
-from studies.arrays import Floats, Ints
+from isotone.typing import Floats, Integers
 from studies.trigger.analysis.tables import DIRECTIONS
 from studies.trigger.simulation.candidates import FEATURES
 
@@ -58,7 +58,7 @@ class Lipschitz:
 
 def train_lipschitz(
     X: Floats,
-    y: Ints,
+    y: Integers,
     inputs: tuple[int, ...],
     effort: Effort,
     *,
@@ -71,7 +71,7 @@ def train_lipschitz(
 
 def train_many(
     X: Floats,
-    y: Ints,
+    y: Integers,
     inputs: tuple[int, ...],
     effort: Effort,
     members: Sequence[tuple[int, float]],
@@ -104,7 +104,7 @@ def _recipe(effort: Effort, seed: int, rate: float) -> isotone.Recipe:
 def _train(
     networks: Sequence[isotone.LipschitzNetwork],
     x: Floats,
-    y: Ints,
+    y: Integers,
     recipe: isotone.Recipe,
     threads: int = 1,
     progress: bool = False,
@@ -146,7 +146,7 @@ class Free:
 
 
 def train_free(
-    X: Floats, y: Ints, inputs: tuple[int, ...], effort: Effort, *, seed: int = 0
+    X: Floats, y: Integers, inputs: tuple[int, ...], effort: Effort, *, seed: int = 0
 ) -> Free:
     """Adam; the rate falls exponentially from 1e-2 to 1e-3.
 
@@ -173,8 +173,8 @@ class Trees:
 
 def train_trees(
     X: Floats,
-    y: Ints,
-    group: Ints,
+    y: Integers,
+    group: Integers,
     inputs: tuple[int, ...],
     effort: Effort,
     *,

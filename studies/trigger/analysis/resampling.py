@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from studies.arrays import Floats, Ints
+from isotone.typing import Floats, Integers
 from studies.trigger.analysis.tables import Candidates, Tables
 from studies.trigger.analysis.working_point import MAX_RATE, exposure, n_validation
 from studies.trigger.simulation.parameters import Parameters
@@ -29,8 +29,8 @@ class Events:
     is_beauty : (n_events,), for signal
     """
 
-    event: Ints
-    group: Ints
+    event: Integers
+    group: Integers
     is_beauty: Floats
 
     @classmethod

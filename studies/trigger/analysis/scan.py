@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import isotone
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.trigger.analysis.calibration import ERRORS, certified_flips, measured_flips
 from studies.trigger.analysis.figures import BEAUTY_COLOR, CHARM_COLOR, save
 from studies.trigger.analysis.models import Effort, Lipschitz, Model, train_many

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.trigger.analysis.figures import BEAUTY_COLOR, CHARM_COLOR, save
 from studies.trigger.analysis.models import Effort, Lipschitz, train_many
 from studies.trigger.analysis.resampling import Sampled

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.trigger.analysis.figures import save
 from studies.trigger.analysis.models import Model
 from studies.trigger.analysis.study import FREE, OURS, TREES, Verdict

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 
 import isotone
 from isotone import export
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.trigger.analysis.figures import save
 from studies.trigger.analysis.models import Effort, Lipschitz, Model, Trees, train_trees
 from studies.trigger.analysis.tables import FOUR, Tables

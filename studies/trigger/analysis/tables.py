@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from studies.arrays import Bools, Floats, Ints
+from isotone.typing import Bools, Floats, Integers
 from studies.trigger.simulation.candidates import BACKGROUND, FEATURES, kinds
 from studies.trigger.simulation.storage import provenance, read
 
@@ -24,7 +24,7 @@ TWO = (3, 1)
 FOUR = (0, 1, 2, 3)
 
 
-def is_validation(collision: Ints) -> Bools:
+def is_validation(collision: Integers) -> Bools:
     return np.asarray(collision % 4 == 0)
 
 
@@ -33,12 +33,12 @@ class Candidates:
     """Candidates with what is needed to judge them: (n, 4) features and columns beside them."""
 
     X: Floats
-    event: Ints
-    collision: Ints
-    channel: Ints
-    label: Ints
+    event: Integers
+    collision: Integers
+    channel: Integers
+    label: Integers
     proper_time: Floats
-    kind: Ints
+    kind: Integers
 
     @classmethod
     def of(cls, table: pa.Table) -> Candidates:
@@ -50,7 +50,7 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.X)
 
-    def __getitem__(self, rows: Bools | Ints) -> Candidates:
+    def __getitem__(self, rows: Bools | Integers) -> Candidates:
         return Candidates(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @property
@@ -66,18 +66,18 @@ class Candidates:
 class Hadrons:
     """Signal hadrons, seen or not: the denominators of efficiencies."""
 
-    event: Ints
-    collision: Ints
-    channel: Ints
+    event: Integers
+    collision: Integers
+    channel: Integers
     proper_time: Floats
-    n_candidates: Ints
+    n_candidates: Integers
 
     @classmethod
     def of(cls, table: pa.Table) -> Hadrons:
         names = "event", "collision", "channel", "proper_time", "n_candidates"
         return cls(*(table[name].to_numpy() for name in names))
 
-    def __getitem__(self, rows: Bools | Ints) -> Hadrons:
+    def __getitem__(self, rows: Bools | Integers) -> Hadrons:
         names = "event", "collision", "channel", "proper_time", "n_candidates"
         return Hadrons(*(getattr(self, name)[rows] for name in names))
 
@@ -118,7 +118,7 @@ class Tables:
             about=provenance(path["collisions"]),
         )
 
-    def training(self, seed: int = 0) -> tuple[Floats, Ints, Ints]:
+    def training(self, seed: int = 0) -> tuple[Floats, Integers, Integers]:
         """Features, labels 0 and 1, and collisions of the rows to learn from.
 
         Background and, in total at most as many, candidates of signal: the same number in every

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.trigger.simulation.hadrons import make_hadrons
 from studies.trigger.simulation.parameters import SIZES, Parameters
 from studies.trigger.simulation.storage import read

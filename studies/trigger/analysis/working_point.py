@@ -6,7 +6,7 @@ from typing import Any
 
 from isotone.trigger import Exposure, WorkingPoint, best_scores
 from isotone.trigger import choose as choose_by_rate
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.trigger.analysis.tables import Tables
 
 MAX_RATE = 660e3  # Hz

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from studies.arrays import Bools, Floats, Ints
+from isotone.typing import Bools, Floats, Integers
 from studies.trigger.simulation.detector import Tracks
 from studies.trigger.simulation.parameters import Parameters
 from studies.trigger.simulation.particles import Hadrons, Source, pseudorapidity
@@ -38,7 +38,7 @@ def build(tracks: Tracks, vertex: Primary, hadrons: Hadrons, parameters: Paramet
     return preselect(table, parameters)
 
 
-def pairs(tracks: Tracks, parameters: Parameters) -> tuple[Ints, Ints]:
+def pairs(tracks: Tracks, parameters: Parameters) -> tuple[Integers, Integers]:
     """Rows of tracks of one collision that come close; clones are no pair."""
     ones, twos = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     step, rows = 1, np.arange(len(tracks) - 1)
@@ -57,7 +57,12 @@ def pairs(tracks: Tracks, parameters: Parameters) -> tuple[Ints, Ints]:
 
 
 def describe(
-    tracks: Tracks, one: Ints, two: Ints, ip_chi2: Floats, vertex: Primary, hadrons: Hadrons
+    tracks: Tracks,
+    one: Integers,
+    two: Integers,
+    ip_chi2: Floats,
+    vertex: Primary,
+    hadrons: Hadrons,
 ) -> pa.Table:
     """One row per pair: features, truth and what the preselection needs."""
     first, second = tracks[one], tracks[two]
@@ -88,7 +93,7 @@ def describe(
     )
 
 
-def labels(first: Tracks, second: Tracks) -> tuple[Ints, Ints]:
+def labels(first: Tracks, second: Tracks) -> tuple[Integers, Integers]:
     """Label, and the row of the common heavy hadron or -1.
 
     Background if a track has no heavy ancestor, `MIXED` if the two have different ones.
@@ -100,7 +105,7 @@ def labels(first: Tracks, second: Tracks) -> tuple[Ints, Ints]:
     return label.astype(np.int64), np.where(same, first.heavy, -1)
 
 
-def kinds(table: pa.Table) -> Ints:
+def kinds(table: pa.Table) -> Integers:
     """The index in `KINDS` of every candidate of collisions."""
     one, two = table["source_1"].to_numpy(), table["source_2"].to_numpy()
 
@@ -137,6 +142,6 @@ def preselect(table: pa.Table, parameters: Parameters) -> pa.Table:
     return table.filter(pa.array(good))
 
 
-def _of(values: Floats, rows: Ints) -> Floats:
+def _of(values: Floats, rows: Integers) -> Floats:
     """values[rows], and nan where the row is -1."""
     return np.append(values, np.nan)[rows]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 from studies.trigger.simulation.candidates import BACKGROUND, BEAUTY, CHARM, KINDS, kinds
 from studies.trigger.simulation.channels import channels
 from studies.trigger.simulation.detector import reconstruct

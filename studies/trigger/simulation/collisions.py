@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.arrays import Bools, Floats, Ints
+from isotone.typing import Bools, Floats, Integers
 from studies.trigger.simulation.generators import pythia
 from studies.trigger.simulation.parameters import LIGHT, Parameters
 from studies.trigger.simulation.particles import (
@@ -49,10 +49,10 @@ def collide(generator: Any, n: int) -> Batch:
 class Record:
     """The particles of some events, one after the other; mothers are rows of the same record."""
 
-    counts: Ints
-    pdg: Ints
-    status: Ints
-    mother: Ints
+    counts: Integers
+    pdg: Integers
+    status: Integers
+    mother: Integers
     momentum: Floats
     origin: Floats
     tau: Floats
@@ -115,7 +115,7 @@ def batch_of(record: Record) -> Batch:
     return Batch(particles, hadrons_of(record, unique[offset:]), tracks)
 
 
-def ancestors(record: Record, rows: Ints) -> tuple[Ints, Ints, Ints]:
+def ancestors(record: Record, rows: Integers) -> tuple[Integers, Integers, Integers]:
     """The first strange, charm and beauty hadron above each row that decays weakly, or -1.
 
     Only products of decays (status 91 to 99) have a decayed mother, so the walk ends early.
@@ -134,7 +134,7 @@ def ancestors(record: Record, rows: Ints) -> tuple[Ints, Ints, Ints]:
     return found[0], found[1], found[2]
 
 
-def hadrons_of(record: Record, rows: Ints) -> Hadrons:
+def hadrons_of(record: Record, rows: Integers) -> Hadrons:
     """Heavy hadrons at some rows; Pythia gives c tau in mm."""
     momentum = record.momentum[rows]
     pt = np.hypot(momentum[:, 0], momentum[:, 1])

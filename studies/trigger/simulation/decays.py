@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.arrays import Floats, Ints
+from isotone.typing import Floats, Integers
 from studies.trigger.simulation.channels import Channel
 from studies.trigger.simulation.generators import pythia, seed_of
 from studies.trigger.simulation.hadrons import Library
@@ -54,7 +54,7 @@ def decay(
     n: int,
     stretch: float,
     rng: np.random.Generator,
-) -> tuple[Batch, Ints]:
+) -> tuple[Batch, Integers]:
     """Let `n` hadrons of the library decay; the batch, and the row of each hadron used."""
     rows = rng.choice(library.of(channel.species), n)
     generator = decayer(channel, stretch, seed_of(rng))

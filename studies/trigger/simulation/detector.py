@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from studies.arrays import Bools, Floats, Ints
+from isotone.typing import Bools, Floats, Integers
 from studies.trigger.simulation.parameters import PLANES, Parameters
 from studies.trigger.simulation.particles import CHARGED, Particles, pseudorapidity
 
@@ -28,10 +28,10 @@ class Tracks:
     p : (n,) measured momentum
     """
 
-    collision: Ints
-    particle: Ints
-    source: Ints
-    heavy: Ints
+    collision: Integers
+    particle: Integers
+    source: Integers
+    heavy: Integers
     z: Floats
     position: Floats
     slope: Floats
@@ -42,7 +42,7 @@ class Tracks:
     def __len__(self) -> int:
         return len(self.p)
 
-    def __getitem__(self, rows: Bools | Ints) -> Tracks:
+    def __getitem__(self, rows: Bools | Integers) -> Tracks:
         return Tracks(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def __add__(self, other: Tracks) -> Tracks:
@@ -78,7 +78,7 @@ class Tracks:
 class Segments:
     """How particles cross the planes: number, first plane and lever arm."""
 
-    n: Ints
+    n: Integers
     z: Floats
     length: Floats
 
@@ -114,7 +114,7 @@ def variances(hits: Segments, p: Floats, parameters: Parameters) -> tuple[Floats
 
 def measure(
     particles: Particles,
-    rows: Ints,
+    rows: Integers,
     hits: Segments,
     parameters: Parameters,
     rng: np.random.Generator,

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from studies.arrays import Ints
+from isotone.typing import Integers
 from studies.trigger.simulation.detector import Tracks
 from studies.trigger.simulation.parameters import Parameters
 from studies.trigger.simulation.particles import Source, pseudorapidity
@@ -49,7 +49,9 @@ def make_ghosts(
     return ghosts[(eta > 2.0) & (eta < 5.0)]
 
 
-def _draw(long: Ints, found: Ints, n: int, rate: float, rng: np.random.Generator) -> Ints:
+def _draw(
+    long: Integers, found: Integers, n: int, rate: float, rng: np.random.Generator
+) -> Integers:
     """Rows of `found`, which is sorted, for a Poisson number of ghosts in every collision."""
     available = np.bincount(found, minlength=n)
     first = np.cumsum(available) - available

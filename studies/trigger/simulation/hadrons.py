@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from studies.arrays import Floats, Ints
+from isotone.typing import Floats, Integers
 from studies.trigger.simulation.collisions import Record, collide, collider
 from studies.trigger.simulation.generators import pythia
 from studies.trigger.simulation.parameters import Parameters
@@ -31,12 +31,12 @@ class Library:
     tracks : of primary vertices with more than 20 tracks
     """
 
-    pdg: Ints
+    pdg: Integers
     pt: Floats
     eta: Floats
-    tracks: Ints
+    tracks: Integers
 
-    def of(self, species: int) -> Ints:
+    def of(self, species: int) -> Integers:
         """The rows of one species."""
         rows = np.flatnonzero(self.pdg == species)
         if not len(rows):

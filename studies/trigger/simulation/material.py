@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.arrays import Floats, Ints
+from isotone.typing import Floats, Integers
 from studies.trigger.simulation.detector import crossings
 from studies.trigger.simulation.parameters import PLANES, Parameters
 from studies.trigger.simulation.particles import (
@@ -35,7 +35,7 @@ def interact(
 
 def interactions(
     particles: Particles, parameters: Parameters, rng: np.random.Generator
-) -> tuple[Ints, Floats]:
+) -> tuple[Integers, Floats]:
     """The rows of hadrons (p > 3) that meet a nucleus, and where, (n, 3).
 
     A path of thickness d and interaction length λ has depth d/λ; the depth at which a hadron

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from studies.arrays import Floats
+from isotone.typing import Floats
 
 #: z of the vertex-detector planes (LHCb-TDR-013)
 PLANES: Floats = np.array(

@@ -7,7 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from studies.arrays import Bools, Floats, Ints
+from isotone.typing import Bools, Floats, Integers
 
 CHARGED = (11, 13, 211, 321, 2212)
 NEUTRAL = (130, 2112)
@@ -44,17 +44,17 @@ class Particles:
     heavy : (n,) row of the heavy hadron it descends from, or -1
     """
 
-    collision: Ints
-    pdg: Ints
+    collision: Integers
+    pdg: Integers
     momentum: Floats
     origin: Floats
-    source: Ints
-    heavy: Ints
+    source: Integers
+    heavy: Integers
 
     def __len__(self) -> int:
         return len(self.pdg)
 
-    def __getitem__(self, rows: Bools | Ints) -> Particles:
+    def __getitem__(self, rows: Bools | Integers) -> Particles:
         return Particles(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def __add__(self, other: Particles) -> Particles:
@@ -77,7 +77,7 @@ class Particles:
 class Hadrons:
     """Heavy hadrons that decay weakly: p_T, pseudorapidity and proper time [ps]."""
 
-    pdg: Ints
+    pdg: Integers
     pt: Floats
     eta: Floats
     proper_time: Floats
@@ -94,7 +94,7 @@ class Batch:
 
     particles: Particles
     hadrons: Hadrons
-    tracks: Ints
+    tracks: Integers
 
     def __len__(self) -> int:
         return len(self.tracks)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from studies.arrays import Ints
+from isotone.typing import Integers
 from studies.trigger.simulation.candidates import build
 from studies.trigger.simulation.channels import channels
 from studies.trigger.simulation.collisions import collide, collider
@@ -169,7 +169,9 @@ def respond(
     return build(tracks, vertex, batch.hadrons, parameters)
 
 
-def finish(table: pa.Table, event: Ints, collision: Ints, number: Ints, channel: int) -> pa.Table:
+def finish(
+    table: pa.Table, event: Integers, collision: Integers, number: Integers, channel: int
+) -> pa.Table:
     """Names of event, collision and pass, and small types."""
     small = {"source_1": np.int8, "source_2": np.int8, "label": np.int8}
     columns = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from studies.arrays import Floats, Ints
+from isotone.typing import Floats, Integers
 from studies.trigger.simulation.detector import Tracks
 from studies.trigger.simulation.parameters import Parameters
 
@@ -19,7 +19,7 @@ class Primary:
     variance_xy: Floats
     variance_z: Floats
 
-    def __getitem__(self, rows: Ints) -> Primary:
+    def __getitem__(self, rows: Integers) -> Primary:
         return Primary(self.position[rows], self.variance_xy[rows], self.variance_z[rows])
 
     @property
@@ -29,7 +29,7 @@ class Primary:
 
 
 def primary(
-    true: Floats, tracks: Ints, parameters: Parameters, rng: np.random.Generator
+    true: Floats, tracks: Integers, parameters: Parameters, rng: np.random.Generator
 ) -> Primary:
     """Measured vertices; errors fall with the root of the number of tracks, at least 5."""
     more = 25 / np.maximum(tracks, 5)
