@@ -499,9 +499,22 @@ private:
     std::variant<Numbered<double>, Numbered<float>> network_ = Numbered<double>();
 };
 
+// Probabilities of `logits` (n,) or (n, m), written to `out` of the same shape.
+void find_probabilities(Numbers logits, nb::ndarray<double, nb::c_contig, nb::device::cpu> out,
+                        const std::string& isa) {
+    if (logits.ndim() < 1 || logits.ndim() > 2 || out.size() != logits.size())
+        fail("probabilities need logits (n,) or (n, m), and as many numbers of room.");
+    const std::size_t n = logits.shape(0), m = logits.ndim() == 1 ? 1 : logits.shape(1);
+    const Kernels& kernels = choose_kernels(isa);
+    nb::gil_scoped_release release;
+    kernels.find_probabilities(logits.data(), n, m, out.data());
+}
+
 }  // namespace
 
 void bind_scorer(nb::module_& m) {
+    m.def("find_probabilities", find_probabilities, "logits"_a, "out"_a, "isa"_a = "",
+          "Write the logistic (n,) or softmax (n, m) function of float64 logits to `out`.");
     nb::class_<Program>(m, "Program", "A network as the engine runs it; steps are added in order.")
         .def(nb::init<const std::string&, std::vector<bool>, Numbers, Numbers, double, double, int,
                       const std::string&>(),

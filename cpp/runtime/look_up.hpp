@@ -37,6 +37,18 @@ ISOTONE_INLINE Doubles place_copies(const Model<T>& model, const Feature* featur
     return model.grid > 0.0 ? round_even(u * (1.0 / model.grid)) * model.grid + 0.0 : u;
 }
 
+// Raw numbers of a tile that the batch may not fill: its last event is repeated.
+inline void read_events(const Column& column, std::size_t event, std::size_t n, int size,
+                        double* x) {
+    const char* p = locate(column, event);
+    if (event + size > n)
+        for (int e = 0; e < size; ++e) x[e] = read(column, event + e < n ? event + e : n - 1);
+    else if (column.single)
+        for (int e = 0; e < size; ++e) x[e] = load<float>(p + e * column.stride);
+    else
+        for (int e = 0; e < size; ++e) x[e] = load<double>(p + e * column.stride);
+}
+
 // A column of a tile with several copies. Returns whether all events were finite.
 template <class T>
 bool prepare_copies(const Model<T>& model, const Source& source, const Column& column,
@@ -44,7 +56,7 @@ bool prepare_copies(const Model<T>& model, const Source& source, const Column& c
     constexpr int lanes = n_lanes<Doubles>;
     double x[most_events] = {};
     std::int32_t copy[most_events] = {};
-    for (int e = 0; e < size; ++e) x[e] = read(column, event + e < n ? event + e : n - 1);
+    read_events(column, event, n, size, x);
     find_copies(source, x, size, copy);
     Bits finite = ~Bits{};
     for (int e = 0; e < size; e += lanes) {  // of a single event the other lanes are 0
@@ -137,6 +149,22 @@ void look_up_one(const Model<T>& model, const Step<T>& step, const T* phi, const
         out[j] = add_copies(model, step.weight + j, n_out, phi, index, size, step.bias[j]);
 }
 
+// Units of a vector of events, which are in rows from p on, into out[j * tile].
+template <class T>
+ISOTONE_INLINE void turn_units(const char* p, std::ptrdiff_t stride, int n_out, Vector<T>* out,
+                               int tile) {
+    constexpr std::ptrdiff_t width = sizeof(T);
+    int j = 0;
+    if constexpr (n_lanes<Vector<T>> >= 4)
+        for (; j + 4 <= n_out; j += 4) {
+            const Four<Vector<T>> units = turn_rows<T>(p + j * width, stride);
+            for (int k = 0; k < 4; ++k) out[(j + k) * tile] = units.columns[k];
+        }
+    for (; j < n_out; ++j)
+        out[j * tile] =
+            gather<T>(p + j * width, stride, std::make_index_sequence<n_lanes<Vector<T>>>());
+}
+
 // The units of a tile: event after event into `rows`, then turned into `out`.
 template <class V>
 void look_up(const Model<Element<V>>& model, const Step<Element<V>>& step, const V* u, V* rows,
@@ -154,9 +182,7 @@ void look_up(const Model<Element<V>>& model, const Step<Element<V>>& step, const
         const char* first = reinterpret_cast<const char*>(rows);
         const std::ptrdiff_t stride = n_out * static_cast<std::ptrdiff_t>(sizeof(T));
         for (int v = 0; v < tile; ++v, first += n_lanes<V> * stride)
-            for (int j = 0; j < n_out; ++j)
-                out[j * tile + v] = gather<T>(first + j * sizeof(T), stride,
-                                              std::make_index_sequence<n_lanes<V>>());
+            turn_units<T>(first, stride, n_out, out + v, tile);
     }
 }
 

@@ -71,6 +71,7 @@ def evaluate(
     threads: int = 1,
     isa: str = "",
 ) -> None: ...
+def find_probabilities(logits: Any, out: Any, isa: str = "") -> None: ...
 
 class Program:
     def __init__(

@@ -18,6 +18,7 @@ from isotone.freezing.margin import certified
 from isotone.frozen import reference
 from isotone.frozen.lookup import Copies
 from isotone.frozen.steps import Dense, Members, Sort, Step, run
+from isotone.inputs.chain import Inputs
 from isotone.inputs.codes import Codes
 from isotone.typing import Floats
 
@@ -91,7 +92,7 @@ def test_every_instruction_set_looks_up_the_bits_of_the_reference(seed: int) -> 
 def test_scores_are_those_of_all_copies_to_within_e(precision: Any, n_members: int) -> None:
     frozen = copied(2, n_members, precision=precision, grid=None)
     error, X = rounding_errors(frozen), rows(40)
-    plain = replace(frozen, sources=None, inputs=replace(frozen.inputs, columns=()))
+    plain = replace(frozen, sources=None, inputs=Inputs())
     for x, score in zip(X, frozen.score(X).astype(np.float64), strict=True):
         (u,) = frozen.snap(x[None]).astype(np.float64)
         wide = [replace_numbers(step) for step in plain.steps]
@@ -138,7 +139,7 @@ def certified_copies(seed: int, n_members: int) -> FrozenNetwork:
     names = codes.names(["a", "b", "c"])
     frozen = freeze(networks, scaling=codes.scaling, clip=1.0, features=names)
     sources = tuple(codes.columns.tolist())
-    loose = replace(frozen, sources=sources, inputs=replace(frozen.inputs, columns=()))
+    loose = replace(frozen, sources=sources)
     return certified(loose, frozen.grid)
 
 
@@ -181,7 +182,7 @@ def test_sources_are_kept_and_part_of_what_the_network_is(tmp_path: Path) -> Non
     assert loaded.sources == frozen.sources
     assert loaded.fingerprint == frozen.fingerprint
     assert np.array_equal(loaded.score(X), frozen.score(X))
-    plain = replace(frozen, sources=None, inputs=replace(frozen.inputs, columns=()))
+    plain = replace(frozen, sources=None, inputs=Inputs())
     assert plain.fingerprint != frozen.fingerprint
     assert frozen.inputs.names == ("x0", "x1", "x2", "x3")
 
@@ -197,7 +198,7 @@ def test_sources_are_kept_and_part_of_what_the_network_is(tmp_path: Path) -> Non
 )
 def test_wrong_copies_are_explained(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        replace(copied(), inputs=replace(copied().inputs, columns=()), **changes)
+        replace(copied(), inputs=Inputs(), **changes)
 
 
 def test_copies_must_be_in_order() -> None:

@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isotone import limits
+from isotone._engine import find_probabilities
 from isotone.arithmetic import ieee_arithmetic
-from isotone.elementary import monotone_exp, snap_grid
+from isotone.elementary import snap_grid
 from isotone.frozen import modelfile
 from isotone.frozen.engine import Engine
 from isotone.frozen.lookup import Copies, starts_dense
@@ -99,7 +100,8 @@ class FrozenNetwork:
         for name, kind in (("residual", float), ("lipschitz", float), ("monotonic_cst", np.int8)):
             object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), kind)))
         names = self._source_names()
-        if self.inputs.is_plain and len(self.inputs.columns) in (0, len(names)):
+        given = len(self.inputs.columns)
+        if self.inputs.is_plain and given in (0, len(names), len(self.features)):
             object.__setattr__(self, "inputs", Inputs.numbers(names))
         self._check_choices()
         check_nesting(self.steps)
@@ -345,15 +347,9 @@ class FrozenNetwork:
             raise ValueError(
                 "probabilities need outputs='logits'; this network gives values: use `score`"
             )
-        z = score.astype(np.float64)
-        if z.ndim == 1:
-            return 1.0 / (1.0 + monotone_exp(-z))
+        z = np.ascontiguousarray(score, np.float64)
         probabilities = np.empty_like(z)
-        for k in range(self.n_outputs):
-            total = np.zeros(len(z))
-            for other in range(self.n_outputs):
-                total = total + monotone_exp(z[:, other] - z[:, k])
-            probabilities[:, k] = 1.0 / total
+        find_probabilities(z, probabilities)
         return probabilities
 
     @ieee_arithmetic()
