@@ -11,7 +11,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
-from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
+from isotone.frozen.lookup import Copies
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, Steps
 from isotone.inputs.chain import Inputs, Policy, check_policy
 from isotone.inputs.frames import is_dictionary
 from isotone.inputs.scaling import Scaling
@@ -49,6 +50,9 @@ class Network(Protocol):
 
     @property
     def grid(self) -> float | None: ...
+
+    @property
+    def copies(self) -> Copies | None: ...
 
 
 class Engine:
@@ -228,13 +232,18 @@ def _compile(network: Network, threads: int, isa: str) -> Program:
         threads,
         isa,
     )
-    _add_steps(program, network.steps)
+    copies = network.copies
+    if copies is not None:
+        program.copies(copies.counts, copies.ends, copies.interleaved(network.residual))
+    _add_steps(program, network.steps, copies)
     return program
 
 
-def _add_steps(program: Program, steps: tuple[Step, ...]) -> None:
+def _add_steps(program: Program, steps: Steps, copies: Copies | None = None) -> None:
     for step in steps:
         match step:
+            case Dense(weight, bias) if copies is not None:
+                program.look_up(copies.interleaved(weight), bias.astype(np.float64))
             case Dense(weight, bias):
                 transposed = np.ascontiguousarray(weight.T, dtype=np.float64)
                 program.dense(transposed, bias.astype(np.float64))
@@ -249,5 +258,6 @@ def _add_steps(program: Program, steps: tuple[Step, ...]) -> None:
             case Members(weights, members):
                 program.fork()
                 for k, member in enumerate(members):
-                    _add_steps(program, member)
+                    _add_steps(program, member, copies)
                     program.part(weights[k], last=k == len(members) - 1)
+        copies = None
