@@ -168,7 +168,7 @@ def test_knots_of_a_column_are_finite_numbers(column: Any) -> None:
 def test_wrong_arguments_are_named() -> None:
     codes = Knots.fit(X, 2)
     for empty in (X[:0], X[:, :0]):
-        with pytest.raises(ValueError, match="codes need at least one row and column"):
+        with pytest.raises(ValueError, match="knots need at least one row and column"):
             Knots.fit(empty, 2)
     for low, high in ((0.0, 5e-324), (1.0, 1.0 + 2**-52), (-1e-308, 0.0)):
         with pytest.raises(ValueError, match=r"column 0 runs from .*, too close together"):
@@ -176,7 +176,7 @@ def test_wrong_arguments_are_named() -> None:
     for wrong in (0, 1.5, True, [2, 2], [1, [2]]):
         with pytest.raises(ValueError, match="must be a whole number of at least 1"):
             Knots.fit(X, wrong)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="codes have 3 columns: give"):
+    with pytest.raises(ValueError, match="knots have 3 columns: give"):
         codes.repeat(X[:, :2])
     with pytest.raises(ValueError, match="last axis must be the 3 raw columns"):
         codes.spread([1, 0])

@@ -18,7 +18,7 @@ import numpy as np
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate import bounds
 from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts
-from isotone.certificate.verdicts import Verdict, judge
+from isotone.certificate.verdicts import Verdict, by_column, judge
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import card
 from isotone.rounding import (
@@ -79,8 +79,9 @@ class Certificate:
     lipschitz : declared λᵢ of every feature, in scaled units
     constants : for every output, the bound found in units of what was declared: at most 1 is kept
     classes : their names, if known; one logit is that of the second of two
-    slopes : of every output along every feature, of the exact function. Computed scores move in
-        steps: their change may exceed these by the slope over one cell of the grid, and by 2E
+    slopes : of every output along every feature, all copies of it together, of the exact function.
+        Computed scores move in steps: their change may exceed these by the slope over one cell of
+        the grid, and by 2E
     verdicts : one for every declared direction
     rounding_errors : E for every output, infinite if no bound was found
     """
@@ -212,6 +213,7 @@ class Certificate:
 
     def decisions(self, threshold: float = 0.0) -> Decisions | Contest:
         """The decisions of `certified_radius`, with the slopes that bound them."""
+        self.frozen.refuse_copies("a certified radius")
         if not math.isfinite(threshold):
             raise ValueError(f"`threshold={threshold}` must be a finite number")
         if self.frozen.of_classes:
@@ -272,7 +274,7 @@ def certify(frozen: FrozenNetwork) -> Certificate:
     slope_bounds = bounds.slopes(frozen.steps, frozen.n_features)
     errors = bounds.rounding_errors(frozen)
     constants = bounds.constants(frozen.steps, frozen.lipschitz, frozen.metric)
-    verdicts = judge(frozen, slope_bounds, errors)
+    verdicts = by_column(frozen, judge(frozen, slope_bounds, errors))
     kept = all(v.real and v.computed is not False for v in verdicts)
     kept = kept and bool(np.all(np.isfinite(errors)))
     return Certificate(
@@ -301,10 +303,31 @@ def _slopes(frozen: FrozenNetwork, slope_bounds: Floats) -> tuple[Slope, ...]:
     bottom, top = _raw_intervals(low, high, flat, steep)
     columns = (array.ravel().tolist() for array in (low, high, bottom, top))
     cells = product(range(frozen.n_outputs), frozen.features)
-    return tuple(
+    each = tuple(
         Slope(output, feature, Interval(a, b), Interval(c, d))
         for (output, feature), a, b, c, d in zip(cells, *columns, strict=True)
     )
+    return _along_columns(frozen, each) if frozen.inputs.copies else each
+
+
+def _along_columns(frozen: FrozenNetwork, each: tuple[Slope, ...]) -> tuple[Slope, ...]:
+    """Slopes along columns, from those along their copies: at any place one of these moves.
+
+    Beyond its knots a score is constant along a column with several copies.
+    """
+    sources, n = frozen.inputs.copies, frozen.n_features
+    slopes = []
+    for output, (source, name) in product(
+        range(frozen.n_outputs), enumerate(frozen.inputs.encoded)
+    ):
+        own = [each[output * n + k] for k in range(n) if sources[k] == source]
+        still = [0.0] if len(own) > 1 else []
+        hulls = [
+            Interval(min([i.low for i in part] + still), max([i.high for i in part] + still))
+            for part in ([slope.scaled for slope in own], [slope.raw for slope in own])
+        ]
+        slopes.append(Slope(output, name, *hulls))
+    return tuple(slopes)
 
 
 def _raw_intervals(

@@ -22,9 +22,9 @@ where :math:`a_j` is rounded up, so that a tile never leaves the interval betwee
 The first and the third hold for computed scores to the last bit: the computed :math:`\phi_j` are
 monotone and reach ±1 at their knots. The second is about the numbers that are stored.
 
-To train on codes, give a `MonotonicNetwork` the rows of `transform`, and `spread` what is known of
-the raw columns over the copies. To freeze: `freeze(network, scaling=codes.scaling, clip=1.0)`,
-which scores the rows of `repeat`.
+To train with knots, give a `MonotonicNetwork` the rows of `transform`, and `spread` what is known
+of the raw columns over the copies. To freeze: `freeze(network, knots=knots)`, which scores raw
+rows by look-up, see `isotone.frozen.lookup`, and whose certificate is about the raw columns.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Knots:
 
     Examples
     --------
-    >>> codes = Knots.fit([[0.0], [1.0], [3.0]], n_tiles=2)
-    >>> codes.transform([[0.5], [2.0], [9.0]])
+    >>> knots = Knots.fit([[0.0], [1.0], [3.0]], n_tiles=2)
+    >>> knots.transform([[0.5], [2.0], [9.0]])
     array([[ 0., -1.],
            [ 1.,  0.],
            [ 1.,  1.]])
@@ -87,7 +87,7 @@ class Knots:
                 f"{self.scaling.n_features}; they must be as many"
             )
         if np.any(self.scaling.log):
-            raise ValueError("codes need a scaling without logarithms: take them of X before")
+            raise ValueError("knots need a scaling without logarithms: take them of X before")
         self._check_tiles()
 
     def _check_tiles(self) -> None:
@@ -119,7 +119,7 @@ class Knots:
         table = finite_table(X)
         if table.size == 0:
             raise ValueError(
-                f"`X` has shape {table.shape}; codes need at least one row and column"
+                f"`X` has shape {table.shape}; knots need at least one row and column"
             )
         n = table.shape[1]
         most = np.asarray(n_tiles, dtype=object)
@@ -169,7 +169,7 @@ class Knots:
         table = as_numbers(X).astype(np.float64)
         if table.shape[1] != self.n_features:
             raise ValueError(
-                f"`X` has shape {table.shape}; the codes have {self.n_features} columns: give "
+                f"`X` has shape {table.shape}; the knots have {self.n_features} columns: give "
                 f"(n_rows, {self.n_features})"
             )
         return table[:, self.columns]
