@@ -67,6 +67,7 @@ bench-rows: venv
 bench-inference: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[bench]' --no-build-isolation
 	$(BIN)/python -m bench.inference
+	$(BIN)/python -m bench.growth
 	$(BIN)/python -m bench.scaling
 
 bench-onnx: venv

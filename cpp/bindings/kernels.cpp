@@ -8,6 +8,7 @@ namespace isotone::ISOTONE_ISA {
 
 const Kernels kernels = {ISOTONE_NAME_OF(ISOTONE_ISA),
                          &sorter,
+                         find_probabilities,
                          &scorer_float,
                          &scorer_double,
                          &trainer_float,

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <deque>
 #include <future>
+#include <limits>
 #include <list>
 #include <memory>
 #include <new>
@@ -100,6 +101,37 @@ public:
         units_ = n;
     }
 
+    // The features are copies of columns: as many of each as `counts` says, with their ends.
+    void set_sources(const std::vector<int>& counts, const std::vector<Numbers>& ends,
+                     Numbers residual) {
+        sources_.clear();
+        model_.residual = keep(residual);
+        int first = 0;
+        for (std::size_t s = 0; s < counts.size(); ++s) {
+            int levels = 0;
+            while ((1 << levels) < counts[s]) ++levels;
+            std::vector<double>& padded =
+                ends_.emplace_back(ends[s].data(), ends[s].data() + ends[s].size());
+            padded.resize((1 << levels) - 1, std::numeric_limits<double>::quiet_NaN());
+            sources_.push_back({first, counts[s], levels, padded.data()});
+            first += counts[s];
+        }
+        model_.sources = sources_.data();
+        model_.n_sources = static_cast<int>(sources_.size());
+        model_.width = model_.n_sources;
+        are_copies_ = true;
+    }
+
+    void add_look_up(Numbers weight, Numbers bias) {
+        if (!are_copies_) fail("`look_up` takes copies of columns; it must come first.");
+        Step<T> step = {};
+        step.kind = Kind::look_up;
+        step.weight = keep(weight);
+        step.bias = keep(bias);
+        are_copies_ = false;
+        add(step, static_cast<int>(weight.shape(1)));
+    }
+
     void add_dense(Numbers weight, Numbers bias) {
         Step<T> step = {};
         step.kind = Kind::dense;
@@ -127,7 +159,7 @@ public:
     void add_save() {
         Step<T> step = {};
         step.kind = Kind::save;
-        enter({false, units_, 0}, "blends");
+        enter({false, units_, 0, false}, "blends");
         add(step, units_);
     }
 
@@ -146,8 +178,11 @@ public:
     void add_fork() {
         Step<T> step = {};
         step.kind = Kind::fork;
-        enter({true, units_, 0}, "members");
+        const bool are_copies = are_copies_;
+        enter({true, units_, 0, are_copies}, "members");
+        are_copies_ = false;
         add(step, units_);
+        are_copies_ = are_copies;
     }
 
     // The end of a member, of the last one if `last`.
@@ -162,10 +197,11 @@ public:
         step.add = static_cast<T>(weight);
         open.n_sum = units_;
         add(step, last ? units_ : open.n_kept);
+        are_copies_ = !last && open.are_copies;
         if (last) leave();
     }
 
-    bool is_whole() const { return open_.empty() && units_ == model_.n_outputs; }
+    bool is_whole() const { return open_.empty() && !are_copies_ && units_ == model_.n_outputs; }
     const Model<T>& model() const { return model_; }
     int units() const { return units_; }
 
@@ -174,6 +210,7 @@ private:
     struct Open {
         bool has_members;
         int n_kept, n_sum;  // units; of the sum 0 before the end of the first member
+        bool are_copies;    // what is kept
         int n_buffers() const { return has_members ? 2 : 1; }
     };
 
@@ -193,13 +230,15 @@ private:
     void add(Step<T> step, int n_out) {
         if (steps_.size() == max_steps)
             fail("a network has at most " + std::to_string(max_steps) + " steps.");
+        if (are_copies_) fail("copies of columns must enter a `look_up`.");
         step.n_in = units_;
         step.n_out = n_out;
         steps_.push_back(step);
         units_ = n_out;
         model_.steps = steps_.data();
         model_.n_steps = static_cast<int>(steps_.size());
-        model_.width = std::max(model_.width, n_out);
+        const bool keeps = step.kind == Kind::fork || step.kind == Kind::part;
+        if (!keeps) model_.width = std::max(model_.width, n_out);  // what is kept was counted
     }
 
     const T* keep(const Numbers& numbers) {
@@ -214,6 +253,9 @@ private:
     int units_ = 0;
     std::vector<Open> open_;
     int n_buffers_ = 0;
+    std::vector<Source> sources_;
+    std::deque<std::vector<double>> ends_;
+    bool are_copies_ = false;
 };
 
 Activation find_activation(const std::string& name) {
@@ -265,6 +307,37 @@ public:
             if (!fits) fail("a dense step needs a weight (n_in, n_out) and a bias (n_out,).");
             check_matrix(weight.shape(0), weight.shape(1));
             network.add_dense(weight, bias);
+        });
+    }
+
+    // The features are copies of columns; `residual` replaces the one given before, (2 n,
+    // n_outputs).
+    void copies(std::vector<int> counts, std::vector<Numbers> ends, Numbers residual) {
+        visit([&](auto& network) {
+            std::size_t n = 0;
+            bool fits = counts.size() == ends.size() && !counts.empty();
+            for (std::size_t s = 0; fits && s < counts.size(); ++s) {
+                fits = counts[s] >= 1 && counts[s] <= max_width && ends[s].ndim() == 1 &&
+                       ends[s].shape(0) + 1 == static_cast<std::size_t>(counts[s]);
+                n += fits ? counts[s] : 0;
+            }
+            fits = fits && network.model().n_steps == 0 && residual.ndim() == 2 &&
+                   n == static_cast<std::size_t>(network.model().n_features) &&
+                   residual.shape(0) == 2 * n &&
+                   residual.shape(1) == static_cast<std::size_t>(network.model().n_outputs);
+            if (!fits) fail("copies need a count and ends for every column, before any step.");
+            network.set_sources(counts, ends, residual);
+        });
+    }
+
+    void look_up(Numbers weight, Numbers bias) {
+        visit([&](auto& network) {
+            const bool fits = weight.ndim() == 2 && bias.ndim() == 1 && weight.shape(1) > 0 &&
+                              weight.shape(0) == 2 * static_cast<std::size_t>(network.units()) &&
+                              weight.shape(1) == bias.shape(0);
+            if (!fits) fail("a look-up needs a weight (2 n_in, n_out) and a bias (n_out,).");
+            check_matrix(weight.shape(0) / 2, weight.shape(1));
+            network.add_look_up(weight, bias);
         });
     }
 
@@ -337,7 +410,7 @@ private:
                             double fill) const {
         const Model<T>& model = network.model();
         if (!network.is_whole()) fail("the steps do not end in the outputs.");
-        const std::optional<Batch> batch = read_batch(X, model.n_features);
+        const std::optional<Batch> batch = read_batch(X, count_columns(model));
         if (!batch) return -1;
         const Buffer target(out, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_C_CONTIGUOUS);
         const std::size_t m = model.n_outputs, room = target.view().len / sizeof(T);
@@ -349,27 +422,27 @@ private:
     }
 
     // Nothing if `X` is not made of floats or has another shape.
-    static std::optional<Batch> read_batch(nb::handle X, int n_features) {
+    static std::optional<Batch> read_batch(nb::handle X, int n_columns) {
         std::optional<Batch> batch(std::in_place);
-        batch->columns.reserve(n_features);
-        const bool good = PyObject_CheckBuffer(X.ptr()) ? read_rows(X, n_features, *batch)
-                                                        : read_columns(X, n_features, *batch);
+        batch->columns.reserve(n_columns);
+        const bool good = PyObject_CheckBuffer(X.ptr()) ? read_rows(X, n_columns, *batch)
+                                                        : read_columns(X, n_columns, *batch);
         if (!good) batch.reset();
         return batch;
     }
 
-    static bool read_rows(nb::handle X, int n_features, Batch& batch) {
+    static bool read_rows(nb::handle X, int n_columns, Batch& batch) {
         const Buffer& buffer = batch.buffers.emplace_back(X, PyBUF_RECORDS_RO);
         const Py_buffer& view = buffer.view();
-        if (!buffer.is_float() || view.ndim != 2 || view.shape[1] != n_features) return false;
+        if (!buffer.is_float() || view.ndim != 2 || view.shape[1] != n_columns) return false;
         batch.n = view.shape[0];
-        for (int i = 0; i < n_features; ++i)
+        for (int i = 0; i < n_columns; ++i)
             batch.columns.push_back({static_cast<const char*>(view.buf) + i * view.strides[1],
                                      view.strides[0], buffer.is_single()});
         return true;
     }
 
-    static bool read_columns(nb::handle X, int n_features, Batch& batch) {
+    static bool read_columns(nb::handle X, int n_columns, Batch& batch) {
         for (nb::handle column : nb::cast<nb::sequence>(X)) {
             const Buffer& buffer = batch.buffers.emplace_back(column, PyBUF_RECORDS_RO);
             const Py_buffer& view = buffer.view();
@@ -379,7 +452,7 @@ private:
             batch.n = n;
             batch.columns.push_back({view.buf, view.strides[0], buffer.is_single()});
         }
-        return batch.columns.size() == static_cast<std::size_t>(n_features);
+        return batch.columns.size() == static_cast<std::size_t>(n_columns);
     }
 
     template <class T>
@@ -426,15 +499,30 @@ private:
     std::variant<Numbered<double>, Numbered<float>> network_ = Numbered<double>();
 };
 
+// Probabilities of `logits` (n,) or (n, m), written to `out` of the same shape.
+void find_probabilities(Numbers logits, nb::ndarray<double, nb::c_contig, nb::device::cpu> out,
+                        const std::string& isa) {
+    if (logits.ndim() < 1 || logits.ndim() > 2 || out.size() != logits.size())
+        fail("probabilities need logits (n,) or (n, m), and as many numbers of room.");
+    const std::size_t n = logits.shape(0), m = logits.ndim() == 1 ? 1 : logits.shape(1);
+    const Kernels& kernels = choose_kernels(isa);
+    nb::gil_scoped_release release;
+    kernels.find_probabilities(logits.data(), n, m, out.data());
+}
+
 }  // namespace
 
 void bind_scorer(nb::module_& m) {
+    m.def("find_probabilities", find_probabilities, "logits"_a, "out"_a, "isa"_a = "",
+          "Write the logistic (n,) or softmax (n, m) function of float64 logits to `out`.");
     nb::class_<Program>(m, "Program", "A network as the engine runs it; steps are added in order.")
         .def(nb::init<const std::string&, std::vector<bool>, Numbers, Numbers, double, double, int,
                       const std::string&>(),
              "precision"_a, "log"_a, "scaling"_a, "residual"_a, "clip"_a, "grid"_a,
              "threads"_a = 1, "isa"_a = "")
         .def("dense", &Program::dense, "weight"_a, "bias"_a)
+        .def("copies", &Program::copies, "counts"_a, "ends"_a, "residual"_a)
+        .def("look_up", &Program::look_up, "weight"_a, "bias"_a)
         .def("sort", &Program::sort, "group_size"_a)
         .def("pointwise", &Program::pointwise, "name"_a, "slope"_a)
         .def("save", &Program::save)

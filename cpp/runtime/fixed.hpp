@@ -24,13 +24,13 @@ std::size_t score_fixed(const Column* columns, std::size_t n, Number<model> fill
     return score<Sizes>(model, columns, n, fill, out, workspace);
 }
 
-// Event e has its features at rows + e * n_features.
+// Event e has its columns at rows + e * count_columns(model).
 template <class Sizes, const auto& model, class Real>
 std::size_t score_rows(const Real* rows, std::size_t n, Number<model> fill, Number<model>* out) {
     static_assert(is_real<Real>, "raw features are float or double");
-    Column columns[model.n_features];
-    for (int i = 0; i < model.n_features; ++i)
-        columns[i] = {rows + i, model.n_features * sizeof(Real), std::is_same_v<Real, float>};
+    Column columns[count_columns(model)];
+    for (int i = 0; i < count_columns(model); ++i)
+        columns[i] = {rows + i, count_columns(model) * sizeof(Real), std::is_same_v<Real, float>};
     return score_fixed<Sizes, model>(columns, n, fill, out);
 }
 
@@ -39,8 +39,8 @@ template <class Sizes, const auto& model, class Real>
 std::size_t score_columns(const Real* const* columns, std::size_t n, Number<model> fill,
                           Number<model>* out) {
     static_assert(is_real<Real>, "raw features are float or double");
-    Column strided[model.n_features];
-    for (int i = 0; i < model.n_features; ++i)
+    Column strided[count_columns(model)];
+    for (int i = 0; i < count_columns(model); ++i)
         strided[i] = {columns[i], sizeof(Real), std::is_same_v<Real, float>};
     return score_fixed<Sizes, model>(strided, n, fill, out);
 }

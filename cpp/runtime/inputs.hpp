@@ -163,13 +163,31 @@ ISOTONE_INLINE Vector<Raw, size> load_rows(const char* p, std::ptrdiff_t stride)
     }
 }
 
+template <class V>
+struct Four {
+    V columns[4];
+};
+
+// Four numbers of as many rows as there are lanes, from p on: rows are read whole and turned in
+// registers.
+template <class Raw>
+ISOTONE_INLINE Four<Vector<Raw>> turn_rows(const char* p, std::ptrdiff_t stride) {
+    using V = Vector<Raw>;
+    const V a = load_rows<Raw>(p, stride), b = load_rows<Raw>(p + stride, stride);
+    const V c = load_rows<Raw>(p + 2 * stride, stride), d = load_rows<Raw>(p + 3 * stride, stride);
+    const V ab = pick<0, 4, 1, 5>(a, b), ab_last = pick<2, 6, 3, 7>(a, b);
+    const V cd = pick<0, 4, 1, 5>(c, d), cd_last = pick<2, 6, 3, 7>(c, d);
+    return {{pick<0, 1, 4, 5>(ab, cd), pick<2, 3, 6, 7>(ab, cd),
+             pick<0, 1, 4, 5>(ab_last, cd_last), pick<2, 3, 6, 7>(ab_last, cd_last)}};
+}
+
 // Asks for what lies there, which may be beyond the end.
 ISOTONE_INLINE void prefetch(const char* p, std::ptrdiff_t offset) {
     __builtin_prefetch(
         reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(p) + offset));
 }
 
-// Four columns of a full tile that are in rows: rows are read whole and turned in registers.
+// Four columns of a full tile that are in rows.
 template <class Raw, class Snap, class T>
 bool snap_rows(Snap snap, const Feature* features, const char* p, std::ptrdiff_t stride, int size,
                T* u) {
@@ -177,16 +195,10 @@ bool snap_rows(Snap snap, const Feature* features, const char* p, std::ptrdiff_t
     auto finite = ~Mask<V>{};
     for (int e = 0; e < size; e += n_lanes<V>, p += n_lanes<V> * stride) {
         for (int k = 0; k < n_lanes<V>; ++k) prefetch(p, (size + k) * stride);  // the next tile
-        const V a = load_rows<Raw>(p, stride), b = load_rows<Raw>(p + stride, stride);
-        const V c = load_rows<Raw>(p + 2 * stride, stride),
-                d = load_rows<Raw>(p + 3 * stride, stride);
-        const V ab = pick<0, 4, 1, 5>(a, b), ab_last = pick<2, 6, 3, 7>(a, b);
-        const V cd = pick<0, 4, 1, 5>(c, d), cd_last = pick<2, 6, 3, 7>(c, d);
-        const V x[] = {pick<0, 1, 4, 5>(ab, cd), pick<2, 3, 6, 7>(ab, cd),
-                       pick<0, 1, 4, 5>(ab_last, cd_last), pick<2, 3, 6, 7>(ab_last, cd_last)};
+        const Four<V> x = turn_rows<Raw>(p, stride);
         unroll<4>([&](auto i) ISOTONE_LAMBDA {
-            finite &= are_finite(x[i]);
-            snap(features[i], x[i], u + i * size + e);
+            finite &= are_finite(x.columns[i]);
+            snap(features[i], x.columns[i], u + i * size + e);
         });
     }
     return all(finite);
@@ -210,6 +222,25 @@ bool snap_last(Snap snap, const Feature& feature, const Column& column, std::siz
         for (int k = 0; k < n_lanes<Doubles>; ++k)
             x[k] = read(column, event + e + k < n ? event + e + k : n - 1);
         return x;
+    });
+}
+
+// A feature of one event. Returns whether it is finite, in every lane.
+template <class T>
+ISOTONE_INLINE Bits prepare_one(const Model<T>& model, const Feature& feature,
+                                const Column& column, std::size_t event, T* u) {
+    const Doubles wide = broadcast<Doubles>(read(column, event));
+    with_snap(model, feature.log,
+              [&](auto snap) ISOTONE_LAMBDA { *u = static_cast<T>(snap(feature, wide)[0]); });
+    return are_finite(wide);
+}
+
+// A feature of a tile from a column of its own.
+template <class T>
+bool prepare_column(const Model<T>& model, const Feature& feature, const Column& column,
+                    std::size_t event, std::size_t n, int size, T* u) {
+    return with_snap(model, feature.log, [&](auto snap) ISOTONE_LAMBDA {
+        return snap_last(snap, feature, column, event, n, size, u);
     });
 }
 

@@ -32,11 +32,23 @@ struct Feature {
     double offset, floor, center, factor;
 };
 
-enum class Kind : int { dense, sort, pointwise, save, merge, fork, part, join };
+// A column that enters as features `first` to `first` + `n_copies` - 1. One alone is the column
+// itself. Of several, each runs from -1 to 1 over one interval of the column, is -1 below and +1
+// above it, and the intervals ascend: all copies before the one that moves are +1, all behind it
+// -1. Copy k is +1 from ends[k] on, the last one excepted; there are 2^levels - 1 ends, ascending,
+// the rest being NaN.
+struct Source {
+    int first, n_copies, levels;
+    const double* ends;
+};
+
+enum class Kind : int { dense, sort, pointwise, save, merge, fork, part, join, look_up };
 enum class Activation : int { relu, leaky_relu, abs, hardtanh, tanh, sigmoid, softplus };
 
 // dense: W h + b.  sort: groups in ascending order.  pointwise: an activation of every unit.
-// save: keep the units.  merge: keep * (the units saved last) + add * h.
+// look_up: W h + b of copies, of which those that do not move are summed beforehand: row 2i of
+// `weight` is the sum of W_j before copy i less that behind it, among the copies of one column,
+// and row 2i + 1 is W_i.  save: keep the units.  merge: keep * (the units saved last) + add * h.
 // fork, part, ..., part, join: the weighted sum of members that start from the same units. fork
 // keeps the units; part is the end of a member, sum = keep * sum + add * h, where keep is 0 or 1,
 // after which the units are those that were kept; join is the end of the last member, after which
@@ -45,7 +57,7 @@ template <class T>
 struct Step {
     Kind kind;
     int n_in, n_out;
-    const T* weight;  // dense: [n_in][n_out]
+    const T* weight;  // dense: [n_in][n_out]; look_up: [2 n_in][n_out]
     const T* bias;
     int group_size;  // sort
     SortingNetwork network;
@@ -61,9 +73,16 @@ struct Model {
     int depth;  // the most buffers of saved units at a time: of a blend one, of members two
     const Feature* features;
     const Step<T>* steps;
-    const T* residual;  // [n_features][n_outputs]
+    const T* residual;  // [n_features][n_outputs]; with sources as the weight of look_up
     double clip, grid;  // no rounding if `grid` is 0
+    int n_sources = 0;  // if any, the features are copies of as many columns
+    const Source* sources = nullptr;
 };
+
+template <class T>
+constexpr int count_columns(const Model<T>& model) {
+    return model.n_sources > 0 ? model.n_sources : model.n_features;
+}
 
 // One feature of a batch: event e is at `data` + e * `stride` bytes, float if `single`.
 struct Column {

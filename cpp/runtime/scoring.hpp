@@ -9,7 +9,7 @@ namespace isotone::ISOTONE_ISA {
 template <class T>
 inline bool is_finite(const Model<T>& model, const Column* columns, std::size_t event) {
     Bits finite = ~Bits{};
-    for (int i = 0; i < model.n_features; ++i)
+    for (int i = 0; i < count_columns(model); ++i)
         finite &= are_finite(broadcast<Doubles>(read(columns[i], event)));
     return all(finite);
 }
@@ -20,11 +20,16 @@ std::size_t score_tile(const Model<T>& model, const Column* columns, std::size_t
                        std::size_t last, std::size_t n, T fill, T* out, T* workspace, int tile) {
     using V = Vector<T>;
     const int size = tile * n_lanes<V>;
-    const bool finite = prepare(model, columns, first, n, size, workspace);
+    const bool finite = model.n_sources > 0
+                            ? prepare_sources(model, columns, first, n, size, workspace)
+                            : prepare(model, columns, first, n, size, workspace);
     V* u = reinterpret_cast<V*>(workspace);
-    V* h = run_steps<Sizes>(model, u, u + model.n_features * tile, tile);
-    dense<true>(model.residual, static_cast<const T*>(nullptr), model.n_features, model.n_outputs,
-                u, h, tile);
+    V* h = run_steps<Sizes>(model, u, u + count_input_rows(model) * tile, tile);
+    if (model.n_sources > 0)
+        add_residual_copies(model, workspace, reinterpret_cast<T*>(h), size);
+    else
+        dense<true>(model.residual, static_cast<const T*>(nullptr), model.n_features,
+                    model.n_outputs, u, h, tile);
     const T* scores = reinterpret_cast<const T*>(h);
     const int m = model.n_outputs;
     if (m == 1)  // a loop that compilers turn into vectors
@@ -47,15 +52,16 @@ std::size_t score_tile(const Model<T>& model, const Column* columns, std::size_t
 template <class Sizes, class T>
 std::size_t score_one(const Model<T>& model, const Column* columns, T fill, T* out, T* u) {
     Bits finite = ~Bits{};
-    for (int i = 0; i < model.n_features; ++i) {
-        const Doubles wide = broadcast<Doubles>(read(columns[i], 0));
-        finite &= are_finite(wide);
-        with_snap(model, model.features[i].log, [&](auto snap) ISOTONE_LAMBDA {
-            u[i] = static_cast<T>(snap(model.features[i], wide)[0]);
-        });
+    if (model.n_sources > 0 && !prepare_sources(model, columns, 0, 1, 1, u)) finite = Bits{};
+    for (int i = 0; model.n_sources == 0 && i < model.n_features; ++i)
+        finite &= prepare_one(model, model.features[i], columns[i], 0, u + i);
+    T* h = run_steps<Sizes>(model, u, u + count_input_rows(model), 1);
+    if (model.n_sources > 0) {
+        add_residual_copies(model, u, h, 1);
+        __builtin_memcpy(out, h, model.n_outputs * sizeof(T));
+    } else {
+        dense_one(model.residual, h, model.n_features, model.n_outputs, u, out);
     }
-    const T* h = run_steps<Sizes>(model, u, u + model.n_features, 1);
-    dense_one(model.residual, h, model.n_features, model.n_outputs, u, out);
     const bool good = all(finite);
     for (int j = 0; j < model.n_outputs; ++j) out[j] = good ? out[j] + T(0) : fill;
     return !good;
@@ -64,7 +70,7 @@ std::size_t score_one(const Model<T>& model, const Column* columns, T fill, T* o
 // Vectors in a tile: what keeps the units in the first-level cache.
 template <class T>
 constexpr int tile_for(const Model<T>& model) {
-    const int fitting = 24 * 1024 / ((model.n_features + 2 * model.width) * vector_bytes);
+    const int fitting = 24 * 1024 / ((count_input_rows(model) + 2 * model.width) * vector_bytes);
     return fitting > full_tile ? full_tile : fitting < 2 ? 2 : fitting / 2 * 2;
 }
 

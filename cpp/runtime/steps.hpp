@@ -1,7 +1,7 @@
 // ---- steps --------------------------------------------------------------------------------
 #pragma once
 
-#include "inputs.hpp"
+#include "look_up.hpp"
 #include "sort_beside_dense.hpp"
 
 namespace isotone::ISOTONE_ISA {
@@ -26,7 +26,8 @@ constexpr bool can_sort(int n, SortingNetwork network) {
 template <class Sizes, class T>
 constexpr bool fits(const Step<T>& step, int units, int width) {
     if (step.n_in != units || step.n_out < 1 || step.n_out > width) return false;
-    if (step.kind == Kind::dense) return step.n_out <= max_matrix / units;
+    if (step.kind == Kind::dense || step.kind == Kind::look_up)
+        return step.n_out <= max_matrix / units;
     if (step.kind == Kind::part) return true;
     if (step.n_out != units) return false;
     if (step.kind != Kind::sort) return true;
@@ -35,13 +36,17 @@ constexpr bool fits(const Step<T>& step, int units, int width) {
 }
 
 // What is saved at some step: numbers of units, and of sums of members the negative number.
+// `looked_up` is where the units begin to be computed ones, as many levels deep: before, they are
+// copies of columns, which only `look_up` takes.
 struct Saved {
     int units[2 * max_depth] = {}, depth = 0;
-    int most;
+    bool copies[2 * max_depth] = {}, are_copies = false;
+    int most = 0;
 
     constexpr bool push(int n) {
         if (depth == most) return false;
-        units[depth++] = n;
+        units[depth] = n;
+        copies[depth++] = are_copies;
         return true;
     }
     constexpr bool pop(int n) { return depth > 0 && units[--depth] == n; }
@@ -57,16 +62,35 @@ constexpr bool continue_sum(const Step<T>& step, int units, Saved& saved) {
 template <class T>
 constexpr bool follows(const Step<T>& step, Saved& saved) {
     const int units = step.n_in;
+    if (step.kind == Kind::look_up ? !saved.are_copies
+                                   : saved.are_copies && step.kind != Kind::fork)
+        return false;
     switch (step.kind) {
         case Kind::save: return saved.push(units);
         case Kind::merge: return saved.pop(units);
         case Kind::fork: return saved.push(units) && saved.push(0);
         case Kind::part:
-            return continue_sum(step, units, saved) && saved.pop(step.n_out) &&
-                   saved.push(step.n_out) && saved.push(-units);
+            if (!continue_sum(step, units, saved) || !saved.pop(step.n_out)) return false;
+            saved.are_copies = saved.copies[saved.depth];
+            return saved.push(step.n_out) && saved.push(-units);
+        case Kind::look_up: saved.are_copies = false; return true;
         case Kind::join: return continue_sum(step, units, saved) && saved.depth-- > 0;
         default: return true;
     }
+}
+
+// Whether the copies of the sources are the features, one after the other.
+template <class T>
+constexpr bool has_sources(const Model<T>& model) {
+    int first = 0;
+    for (int s = 0; s < model.n_sources; ++s) {
+        const Source& source = model.sources[s];
+        const bool fits = source.n_copies == 1 || (source.levels < 30 && source.n_copies > 1 &&
+                                                   source.n_copies - 1 < 1 << source.levels);
+        if (source.first != first || !fits) return false;
+        first += source.n_copies;
+    }
+    return first == model.n_features;
 }
 
 // Whether a model is within the limits and its steps fit together, so that `score` stays within
@@ -76,23 +100,29 @@ template <class Sizes, class T>
 constexpr bool is_valid(const Model<T>& model) {
     if (model.width < 1 || model.width > max_width || model.depth < 0 ||
         model.depth > 2 * max_depth || model.n_steps < 0 || model.n_steps > max_steps ||
-        model.n_features < 1 || model.n_features > model.width || model.n_outputs < 1)
+        model.n_features < 1 || count_columns(model) > model.width || model.n_outputs < 1 ||
+        model.n_features > max_width || (model.n_sources != 0 && !has_sources(model)))
         return false;
     int units = model.n_features;
     Saved saved = {};
     saved.most = model.depth;
+    saved.are_copies = model.n_sources > 0;
     for (int i = 0; i < model.n_steps; ++i) {
         const Step<T>& step = model.steps[i];
-        if (!fits<Sizes>(step, units, model.width) || !follows(step, saved)) return false;
+        // copies are not kept anywhere, and other units have been counted
+        const bool keeps = step.kind == Kind::fork || step.kind == Kind::part;
+        const int most = keeps ? max_width : model.width;
+        if (!fits<Sizes>(step, units, most) || !follows(step, saved)) return false;
         units = step.n_out;
     }
-    return units == model.n_outputs;
+    return units == model.n_outputs && !saved.are_copies;
 }
 
 // Numbers of T that `score` needs as workspace for tiles of `tile` vectors.
 template <class T>
 constexpr std::size_t workspace_size(const Model<T>& model, int tile) {
-    const std::size_t width = model.width, rows = model.n_features + (2 + model.depth) * width;
+    const std::size_t width = model.width;
+    const std::size_t rows = count_input_rows(model) + (2 + model.depth) * width;
     return rows * tile * n_lanes<Vector<T>>;
 }
 
@@ -102,7 +132,8 @@ template <class Sizes, class V>
 V* run_steps(const Model<Element<V>>& model, const V* u, V* h, int tile) {
     const std::size_t buffer = static_cast<std::size_t>(model.width) * tile;
     V *spare = h + buffer, *saved = spare + buffer;
-    const V* from = u;
+    const V *from = u, *kept[max_depth];
+    int level = 0;
     const auto turn = [&] {
         V* full = spare;
         spare = h;
@@ -116,18 +147,27 @@ V* run_steps(const Model<Element<V>>& model, const V* u, V* h, int tile) {
             turn();
             continue;
         }
+        if (step->kind == Kind::look_up) {
+            look_up(model, *step, u, h, spare, tile);
+            turn();
+            continue;
+        }
         if (step->kind == Kind::fork) {
-            __builtin_memcpy(saved, from, n * sizeof(V));
-            from = saved;
+            if (from == h) {
+                __builtin_memcpy(saved, h, n * sizeof(V));
+                from = saved;
+            }
+            kept[level++] = from;
             saved += 2 * buffer;
             continue;
         }
         if (step->kind == Kind::part || step->kind == Kind::join) {
             const bool ends = step->kind == Kind::join;
-            V *kept = saved - 2 * buffer, *sum = saved - buffer;
+            V* sum = saved - buffer;
             add_part(step->keep == 0, broadcast<V>(step->add), from, sum, ends ? h : sum, n);
-            from = ends ? h : kept;
-            saved = ends ? kept : saved;
+            from = ends ? h : kept[level - 1];
+            level -= ends;
+            saved -= ends ? 2 * buffer : 0;
             continue;
         }
         // what was kept, and u for the residual, stay as they are

@@ -84,11 +84,11 @@ inline bool run_unrolled_size(int n, Run run) {
     switch (n) {
 #define ISOTONE_SIZE(size) \
     case size: run(std::integral_constant<int, size>()); return true;
-        ISOTONE_SIZE(2)
-        ISOTONE_SIZE(3)
-        ISOTONE_SIZE(4) ISOTONE_SIZE(5) ISOTONE_SIZE(6) ISOTONE_SIZE(8) ISOTONE_SIZE(10)
-            ISOTONE_SIZE(12) ISOTONE_SIZE(15) ISOTONE_SIZE(16) ISOTONE_SIZE(20) ISOTONE_SIZE(24)
-                ISOTONE_SIZE(32)
+        // clang-format off
+        ISOTONE_SIZE(2) ISOTONE_SIZE(3) ISOTONE_SIZE(4) ISOTONE_SIZE(5) ISOTONE_SIZE(6)
+        ISOTONE_SIZE(8) ISOTONE_SIZE(10) ISOTONE_SIZE(12) ISOTONE_SIZE(15) ISOTONE_SIZE(16)
+        ISOTONE_SIZE(20) ISOTONE_SIZE(24) ISOTONE_SIZE(32)
+        // clang-format on
 #undef ISOTONE_SIZE
     }
     return false;

@@ -182,7 +182,7 @@ def test_missing_values_are_learned_about_and_directions_hold_among_the_present(
     lower = model.predict_proba(raise_column(X, "debt", 1.0))[:, 1]
     assert np.all(lower[~gaps] <= model.predict_proba(X)[~gaps, 1])
     assert model.network_.features == (*NAMES, "missing(debt)")
-    with pytest.raises(ValueError, match=r"NaN in feature 'age', row 0, which had no missing"):
+    with pytest.raises(ValueError, match=r"'age' is missing in row 0 .*has not learned what"):
         model.predict(X.assign(age=np.nan))
 
 

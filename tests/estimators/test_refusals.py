@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -138,18 +137,17 @@ def test_rows_that_cannot_be_used_are_refused_with_advice() -> None:
     for frame, message in (
         (
             X.assign(age=pd.date_range("2020", periods=20)),
-            r"the columns age of `X` are not numeric",
+            r"column 'age' has type timestamp.*must hold numbers: leave it out",
         ),
         (X.to_numpy().astype(str) + "?", r"some columns of `X` are not numeric"),
     ):
         with pytest.raises(ValueError, match=message):
             classifier().fit(frame, y)
-    with pytest.raises(ValueError, match=r"NaN\), the first in feature 'debt', row 3; missing="):
+    with pytest.raises(
+        ValueError,
+        match=r"1 missing values \(NaN\) in feature 'debt', the first in row 3; missing=",
+    ):
         classifier().fit(X.assign(debt=[np.nan if i == 3 else 1.0 for i in range(20)]), y)
-    city = ["Rome"] * 20
-    for frame in (X.assign(city=city), pl.from_pandas(X).with_columns(pl.Series("city", city))):
-        with pytest.raises(ValueError, match=r"columns city of `X` are not numeric .* leave them"):
-            classifier().fit(frame, y)
     with pytest.raises(ValueError, match=r"at least one non-zero number"):
         classifier().fit(X, y, sample_weight=np.zeros(20))
     with pytest.raises(NotFittedError):

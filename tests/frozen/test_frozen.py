@@ -15,7 +15,9 @@ import pytest
 import torch
 
 import isotone
-from isotone import FrozenNetwork, MonotonicNetwork, Scaling, freeze
+from isotone import Engine, FrozenNetwork, MonotonicNetwork, Scaling, freeze
+from isotone._engine import find_probabilities
+from isotone.frozen import reference
 from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Members, Pointwise, Sort
 from networks import by_hand, every_step, small
 
@@ -218,3 +220,24 @@ def test_members_survive_the_model_file(tmp_path: Path) -> None:
     X = rows(50)
     assert isotone.load(tmp_path / "m.isotone").fingerprint == frozen.fingerprint
     assert np.array_equal(isotone.load(tmp_path / "m.isotone").score(X), frozen.score(X))
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2, 3, 7])
+def test_probabilities_have_the_bits_of_the_reference(n_outputs: int) -> None:
+    frozen = every_step(n_outputs, outputs="logits")
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(1003, n_outputs)) * 10.0 ** rng.uniform(-9, 3, (1003, 1))
+    logits[::7] = rng.choice([0.0, -0.0, 700.0, -700.0, 1e9, 2.0**-31, 5e-324], logits[::7].shape)
+    logits[5, 0] = np.nan
+    z = logits[:, 0] if n_outputs == 1 else logits
+    with np.errstate(invalid="ignore"):
+        expected = reference.probability(z)
+    assert np.isnan(expected[5]).all()
+    assert np.array_equal(frozen.to_probability(z), expected, equal_nan=True)
+    for isa in Engine.instruction_sets():
+        for n in (0, 1, 2, 3, 5, 8, 1003):
+            found = np.empty_like(z[:n])
+            find_probabilities(np.ascontiguousarray(z[:n]), found, isa)
+            assert np.array_equal(found, expected[:n], equal_nan=True)
+    narrow = np.nan_to_num(z).astype("f4")
+    assert np.array_equal(frozen.to_probability(narrow), reference.probability(narrow))

@@ -15,6 +15,7 @@ import pytest
 import isotone
 from isotone import cli
 from isotone.data.parquet import noted_categories
+from isotone.inputs.columns import Category, Ordered
 from isotone.losses import Quantile
 from isotone.training.streaming import ParquetRows
 from people import classifier, people, regressor
@@ -52,14 +53,14 @@ FRAMES: dict[str, Any] = {
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
 @pytest.mark.parametrize("make", [classifier, regressor])
-def test_estimators_refuse_categories_with_advice(frame: Any, make: Any) -> None:
+def test_estimators_learn_categories_as_categories(frame: Any, make: Any) -> None:
     y = people(N)[1]
-    advice = r"the columns zone of `X` hold categories.*OneHotEncoder.*astype\(float\) if they are"
-    with pytest.raises(ValueError, match=advice):
-        make().fit(frame, y)
-    model = make(max_iter=1).fit(NUMBERS, y)
-    with pytest.raises(ValueError, match=advice):
-        model.predict(frame)
+    model = make(max_iter=1).fit(frame, y)
+    column = model.network_.inputs.column("zone")
+    assert isinstance(column, Category | Ordered)
+    assert model.predict(frame).shape == (N,)
+    with pytest.raises(ValueError, match=r"column 'zone' is stored as categories.*must hold"):
+        make(max_iter=1).fit(NUMBERS, y).predict(frame)
 
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())

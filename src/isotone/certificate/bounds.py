@@ -57,6 +57,7 @@ class Numbers:
     size: Change
     error: Change
     width: int
+    reach: Floats | None = None  # of copies of columns: the largest size of each
 
 
 def slopes(steps: tuple[Step, ...], n_features: int) -> Floats:
@@ -122,10 +123,18 @@ def _rounding_errors(frozen: FrozenNetwork) -> Floats:
     reach = np.array(frozen.clip)
     zero = np.zeros(())
     numbers = Numbers(Change(multiply(n, reach), reach), Change(zero, zero), n)
+    coefficients, n_roundings = np.abs(frozen.residual), n + 1
+    of_residual = multiply(totals(coefficients), reach)
+    if frozen.copies is not None:
+        each, n_roundings = frozen.copies.reach, n + 2
+        sizes = Change(np.asarray(total(each)), each.max())
+        numbers = Numbers(sizes, Change(zero, zero), n, each)
+        of_residual = totals(multiply(coefficients, each))
     g_size, g_error, _ = _compute_all(frozen.steps, numbers, frozen.precision)
     unit, tiny, _ = _ARITHMETIC[frozen.precision]
-    size = add(g_size, multiply(totals(np.abs(frozen.residual)), reach))
-    error = add(add(multiply(gamma(n + 1, unit), size), (n + 1) * tiny), g_error)
+    size = add(g_size, of_residual)
+    fresh = add(multiply(gamma(n_roundings, unit), size), n_roundings * tiny)
+    error = add(fresh, g_error)
     _refuse_overflow(add(size, error), frozen.precision)
     return np.broadcast_to(error, (frozen.n_outputs,))
 
@@ -322,9 +331,14 @@ def _compute_dense(step: Dense, before: Numbers, precision: str) -> tuple[Floats
     unit, tiny, _ = _ARITHMETIC[precision]
     n_out, n_in = step.weight.shape
     bias = np.abs(step.bias.astype(np.float64))
-    g, underflow = gamma(n_in + 1, unit), (n_in + 1) * tiny
+    # A look-up adds twice per column with copies, of which there are two or more, and the sum of
+    # the copies that do not move, at most that of their |W_j|, was rounded once, in float32 twice.
+    n_roundings = n_in + 1 if before.reach is None else n_in + 2
+    g, underflow = gamma(n_roundings, unit), n_roundings * tiny
     # every output: |W_j| · |h| + |b_j|, then gamma times that is what rounding adds
     exact = add(_rows(step.norms, before.size)[:, 0], bias)
+    if before.reach is not None:
+        exact = np.minimum(exact, add(totals(multiply(np.abs(step.weight), before.reach)), bias))
     fresh = add(multiply(g, exact), underflow)
     size, error = add(exact, fresh), add(_rows(step.norms, before.error)[:, 0], fresh)
     # all outputs together: the 1-norm is often better bounded as a whole

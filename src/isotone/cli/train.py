@@ -36,7 +36,6 @@ from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import file_name
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category
-from isotone.inputs.missing import Missing
 from isotone.inputs.scaling import Kind, Log
 from isotone.locks import making, sole_use
 from isotone.training.rows import Rows
@@ -147,7 +146,7 @@ def train(
     )
     made_from = {"table": file_name(table), "target": target, "rows": len(reading.training)}
     provenance = made_from | {"random_state": random_state}
-    estimator.rename(lambda network: _named(network, estimator.missing_, reading, provenance))
+    estimator.rename(lambda network: _named(network, reading, provenance))
     with sole_use(destination.room), making(destination.checkpoints):
         _fit(estimator, reading.training, destination.checkpoints, resume)
         metrics = judge(estimator.network_, _completed(estimator, reading.validation))
@@ -230,21 +229,16 @@ def _fit(estimator: MonotonicEstimator, rows: Rows, checkpoints: Path, resume: b
 
 
 def _completed(estimator: MonotonicEstimator, rows: Rows) -> Rows:
-    missing = estimator.missing_
-    return rows if missing is None else replace(rows, x=missing.complete(rows.x))
+    columns = estimator.network_.inputs.complete(list(rows.x.T))
+    return replace(rows, x=np.column_stack(columns))
 
 
-def _named(
-    network: FrozenNetwork,
-    missing: Missing | None,
-    reading: Reading,
-    provenance: dict[str, Any],
-) -> FrozenNetwork:
+def _named(network: FrozenNetwork, reading: Reading, provenance: dict[str, Any]) -> FrozenNetwork:
     """The network with the names of its features and classes, and where it comes from."""
-    inputs = reading.inputs
-    if missing is not None:
-        names = inputs.uncompleted
-        inputs = inputs.with_fills({names[i]: fill for i, fill in missing.fills.items()})
+    pairs = zip(reading.inputs.uncompleted, network.inputs.columns, strict=True)
+    inputs = reading.inputs.with_fills(
+        {name: column.fill for name, column in pairs if column.fill is not None}
+    )
     return replace(
         network,
         inputs=inputs,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -14,20 +14,28 @@ from sklearn.utils.validation import (
     _check_sample_weight,
     check_is_fitted,
     check_random_state,
+    check_X_y,
 )
 
 from isotone.certificate.robustness import Radius
 from isotone.checks import check_choice
-from isotone.estimators.directions import by_name, directions
+from isotone.estimators.columns import (
+    fills_of,
+    find_inputs,
+    refuse_missing,
+    spread_directions,
+)
+from isotone.estimators.directions import by_name, directions, spread
 from isotone.estimators.fit import Task, fit_network
 from isotone.estimators.observations import observations
 from isotone.estimators.parameters import Directions, Parameters, Slopes, Units
 from isotone.estimators.units import TargetUnits
-from isotone.estimators.validation import refuse_huge, validate
+from isotone.estimators.validation import refuse_huge, validate, validate_names
 from isotone.freezing.margin import certified
 from isotone.frozen.network import FrozenNetwork
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category
 from isotone.inputs.frames import column_names, has_names
-from isotone.inputs.missing import Missing, refuse_gaps
 from isotone.losses import Loss
 from isotone.training.rows import Rows
 from isotone.typing import Floats, Gaps, Signs
@@ -59,6 +67,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     _losses: ClassVar[tuple[str, ...]]
     _labels: list[Any] | None = field(default=None, init=False)
     _checkpoints: Path | None = field(default=None, init=False)
+    _inputs: Inputs = field(default_factory=Inputs, init=False)
     _rename: Callable[[FrozenNetwork], FrozenNetwork] | None = field(default=None, init=False)
 
     def keep_checkpoints(self, directory: str | Path) -> Self:
@@ -80,13 +89,23 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         A value that is missing cannot move: the distances of its feature are NaN.
         """
         check_is_fitted(self)
-        raw = validate(self, X, reset=False)
-        radius = self.certificate_.certified_radius(self._complete(raw), threshold)
+        X, inputs = self._raw(X, reset=False), self.network_.inputs
+        radius = self.certificate_.certified_radius(X, threshold)
+        parts = [self._numbers(raw) for raw in inputs.batches(X)]
+        numbers = np.concatenate(parts)
+        first = [self.network_.features.index(column.features[0]) for column in inputs.columns]
         down, up = (
-            np.where(np.isnan(raw), np.nan, distance[:, : self.n_features_in_])
+            np.where(np.isnan(numbers), np.nan, distance[:, first])
             for distance in (radius.down, radius.up)
         )
         return Radius(radius.scaled, down, up)
+
+    def _numbers(self, raw: list[Any]) -> Floats:
+        """What can move: numbers and ranks; NaN for categories and missing values."""
+        inputs = self.network_.inputs
+        pairs = zip(inputs.columns, inputs.code(raw), strict=True)
+        moving = [np.full(len(x), np.nan) if isinstance(c, Category) else x for c, x in pairs]
+        return np.column_stack(moving)
 
     def save(self, path: str | Path) -> None:
         """Write `network_` to one `.isotone` file, which `isotone.load` reads without torch."""
@@ -99,18 +118,17 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _score_rows(self, X: Any) -> Floats:
-        table = self._table(X)
-        return self.network_.score(table).astype(np.float64)
-
-    def _table(self, X: Any) -> Floats:
-        """Complete raw rows, as `network_` takes them."""
         check_is_fitted(self)
-        return self._complete(validate(self, X, reset=False))
+        return self.network_.score(self._raw(X, reset=False)).astype(np.float64)
 
-    def _complete(self, X: Floats) -> Floats:
-        if self.missing_ is not None:
-            return self.missing_.complete(X)
-        refuse_gaps(X, self._names())
+    def _raw(self, X: Any, reset: bool) -> Any:
+        """A raw table whose columns are those of the training rows."""
+        if has_names(X):
+            validate_names(self, X, reset)
+            return X
+        X = validate(self, X, reset=reset)
+        if not reset and self.missing == "error":
+            refuse_missing(self.network_.inputs, X)
         return X
 
     def _names(self) -> list[str]:
@@ -123,6 +141,20 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         """A parameter whose dictionary, if it is one, is by the names of the features."""
         return by_name(name, value, self._labels, self._names())
 
+    def _by_feature(self, name: str, value: Any, default: Any) -> Any:
+        """A parameter per column or by name as one per feature; categories are not scaled."""
+        value = self._by_name(name, value)
+        several = isinstance(value, Mapping) or (np.ndim(value) > 0 and not isinstance(value, str))
+        if self._inputs.is_plain or (name == "lipschitz" and not several):
+            return value
+        columns, names = self._inputs.columns, self._names()
+        entries = spread(name, value, names, default) if several else [value] * len(names)
+        return [
+            "identity" if name == "scaling" and isinstance(column, Category) else entry
+            for column, entry in zip(columns, entries, strict=True)
+            for _ in column.features
+        ]
+
     def _directions(self, names: list[str], n_outputs: int) -> Signs:
         return directions(self._by_name("monotonic_cst", self.monotonic_cst), names, n_outputs)
 
@@ -133,10 +165,23 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         check_choice("loss", self.loss, self._losses)
         parameters = Parameters.of(self)
         self._labels = column_names(X) if has_names(X) else None
-        X, y = validate(self, X, y, **check)
-        refuse_huge("X", X, self._names())
+        if self._labels is None:
+            X, y = validate(self, X, y, **check)
+            self._inputs = Inputs.numbers(self._names())
+        else:
+            X, y = self._encode(X, y, **check)
+        refuse_huge("X", X, self._inputs.uncompleted)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return parameters, Rows(X, y, weight)
+
+    def _encode(self, X: Any, y: Any, **check: Any) -> tuple[Floats, Any]:
+        """Features of a table without indicators, NaN where values are missing, and targets."""
+        validate_names(self, X, reset=True)
+        self._inputs = find_inputs(X, self._names())
+        parts = [np.column_stack(self._inputs.read(raw)) for raw in self._inputs.batches(X)]
+        finite = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "estimator": self}
+        features, y = check_X_y(np.concatenate(parts), y, **finite, **check)
+        return features, y
 
     def _learn(
         self,
@@ -147,27 +192,32 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         classes: tuple[str, ...] | None = None,
     ) -> Self:
         """Fit the network to targets (n_rows, n_targets)."""
-        names, fill = self._names(), parameters.missing == "indicator"
-        self.missing_ = Missing.fit(rows.x, rows.weights(), names) if fill else None
-        indicators = [] if self.missing_ is None else self.missing_.indicators
-        distinct = observations(replace(rows, x=self._complete(rows.x)))
+        names, inputs = self._names(), self._inputs
+        if parameters.missing == "indicator":
+            inputs = inputs.with_fills(fills_of(inputs, rows.x, rows.weights()))
+        else:
+            refuse_missing(inputs, rows.x)
+        complete = np.column_stack(inputs.complete(list(rows.x.T)))
+        distinct = observations(replace(rows, x=complete))
+        owners = inputs.owners[: len(inputs.uncompleted)]
         task = Task(
             rows=distinct,
-            features=(*names, *indicators),
-            n_indicators=len(indicators),
-            directions=self._directions(names, n_outputs),
+            features=inputs.features,
+            n_indicators=len(inputs.features) - len(owners),
+            directions=spread_directions(self._directions(names, n_outputs), inputs),
             loss=loss,
             units=self._units(distinct, n_outputs),
             classes=classes,
         )
         parameters = replace(
             parameters,
-            lipschitz=self._by_name("lipschitz", parameters.lipschitz),
-            scaling=self._by_name("scaling", parameters.scaling),
+            lipschitz=self._by_feature("lipschitz", parameters.lipschitz, None),
+            scaling=self._by_feature("scaling", parameters.scaling, "auto"),
         )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         fit = fit_network(task, parameters, seed, self._checkpoints)
-        named = fit.network if self._rename is None else self._rename(fit.network)
+        network = replace(fit.network, inputs=inputs)
+        named = network if self._rename is None else self._rename(network)
         self.network_, self.certificate_ = certified(named)
         self.history_, self.lipschitz_ = fit.history, fit.lipschitz
         self.n_iter_ = fit.history.n_epochs

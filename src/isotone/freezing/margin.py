@@ -17,6 +17,7 @@ import numpy as np
 
 from isotone.certificate import bounds
 from isotone.certificate.certify import Certificate, certify
+from isotone.frozen.lookup import starts_dense
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Members, Step
 from isotone.rounding import divide, multiply
@@ -40,7 +41,7 @@ def round_again(
             "must not hide that; freeze the trained network instead"
         )
     steps = frozen.steps
-    if not _starts_dense(steps):
+    if not starts_dense(steps):
         n = frozen.n_features
         steps = (Dense(np.eye(n, dtype=frozen.precision), np.zeros(n, frozen.precision)), *steps)
     rounded = replace(
@@ -107,20 +108,12 @@ def _shrink_factors(frozen: FrozenNetwork, allowed: Floats) -> Floats:
         return np.full(len(allowed), np.minimum(1.0, 1.0 / constants).min())
 
 
-def _starts_dense(steps: tuple[Step, ...]) -> bool:
-    """Whether the features enter dense steps only."""
-    first = steps[0]
-    if isinstance(first, Members):
-        return all(_starts_dense(member) for member in first.members)
-    return isinstance(first, Dense)
-
-
 def _shrink(step: Step, factors: Floats, frozen: FrozenNetwork) -> Step:
     """The step that features enter with smaller columns; of members the first one of each."""
     if isinstance(step, Members):
         members = ((_shrink(first, factors, frozen), *rest) for first, *rest in step.members)
         return replace(step, members=tuple(members))
-    assert isinstance(step, Dense)  # `_starts_dense`
+    assert isinstance(step, Dense)  # `starts_dense`
     inward = np.where(factors < 1.0, factors * TRUNCATE, 1.0)
     return Dense(toward_zero(step.weight * inward, frozen.precision), step.bias)
 

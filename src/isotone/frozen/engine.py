@@ -6,14 +6,15 @@ written into memory of your own, for several threads, or for single events in a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
-from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
+from isotone.frozen.lookup import Copies
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, Steps
 from isotone.inputs.chain import Inputs, Policy, check_policy
+from isotone.inputs.frames import is_dictionary
 from isotone.inputs.scaling import Scaling
 from isotone.typing import Floats, Reals
 
@@ -49,6 +50,9 @@ class Network(Protocol):
 
     @property
     def grid(self) -> float | None: ...
+
+    @property
+    def copies(self) -> Copies | None: ...
 
 
 class Engine:
@@ -162,7 +166,7 @@ class Engine:
             target = None if out is None else out[start : start + n_rows]
             parts.append(self.score_batch(raw, start, target))
             start += n_rows
-        if not isinstance(X, Mapping) and len(X) != start:
+        if not is_dictionary(X) and len(X) != start:
             raise ValueError(f"`X` has {len(X)} rows but its columns have {start}")
         if out is not None:
             self._check_out(out, start)
@@ -228,13 +232,18 @@ def _compile(network: Network, threads: int, isa: str) -> Program:
         threads,
         isa,
     )
-    _add_steps(program, network.steps)
+    copies = network.copies
+    if copies is not None:
+        program.copies(copies.counts, copies.ends, copies.interleaved(network.residual))
+    _add_steps(program, network.steps, copies)
     return program
 
 
-def _add_steps(program: Program, steps: tuple[Step, ...]) -> None:
+def _add_steps(program: Program, steps: Steps, copies: Copies | None = None) -> None:
     for step in steps:
         match step:
+            case Dense(weight, bias) if copies is not None:
+                program.look_up(copies.interleaved(weight), bias.astype(np.float64))
             case Dense(weight, bias):
                 transposed = np.ascontiguousarray(weight.T, dtype=np.float64)
                 program.dense(transposed, bias.astype(np.float64))
@@ -249,5 +258,6 @@ def _add_steps(program: Program, steps: tuple[Step, ...]) -> None:
             case Members(weights, members):
                 program.fork()
                 for k, member in enumerate(members):
-                    _add_steps(program, member)
+                    _add_steps(program, member, copies)
                     program.part(weights[k], last=k == len(members) - 1)
+        copies = None

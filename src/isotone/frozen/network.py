@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isotone import limits
+from isotone._engine import find_probabilities
 from isotone.arithmetic import ieee_arithmetic
-from isotone.elementary import monotone_exp, snap_grid
+from isotone.elementary import snap_grid
 from isotone.frozen import modelfile
 from isotone.frozen.engine import Engine
+from isotone.frozen.lookup import Copies, starts_dense
 from isotone.frozen.modelfile import Arrays
 from isotone.frozen.notebook import card, describe_directions, quoted
 from isotone.frozen.steps import (
@@ -69,6 +71,8 @@ class FrozenNetwork:
     certificate : what a certificate said when the network was frozen; a claim, not a proof
     inputs : from a raw row to the features; without text and fills the columns are the features,
         and have their names
+    sources : if given, for every feature the number of the input that it is a copy of, ascending;
+        see `isotone.frozen.lookup`
     """
 
     features: tuple[str, ...]
@@ -86,6 +90,7 @@ class FrozenNetwork:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     certificate: Mapping[str, Any] | None = None
     inputs: Inputs = field(default_factory=Inputs)
+    sources: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not np.all(np.isin(self.monotonic_cst, (-1, 0, 1))):
@@ -94,8 +99,10 @@ class FrozenNetwork:
             )
         for name, kind in (("residual", float), ("lipschitz", float), ("monotonic_cst", np.int8)):
             object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), kind)))
-        if self.inputs.is_plain and len(self.inputs.columns) in (0, len(self.features)):
-            object.__setattr__(self, "inputs", Inputs.numbers(self.features))
+        names = self._source_names()
+        given = len(self.inputs.columns)
+        if self.inputs.is_plain and given in (0, len(names), len(self.features)):
+            object.__setattr__(self, "inputs", Inputs.numbers(names))
         self._check_choices()
         check_nesting(self.steps)
         self._check_shapes()
@@ -129,13 +136,15 @@ class FrozenNetwork:
                 f"`features` has {n} names; it needs a scaling and `lipschitz` of that length, "
                 f"got {found[0]} and {found[1]}: give one name per feature"
             )
-        if self.inputs.features != tuple(self.features):
+        if self.inputs.features != self._source_names():
             raise ValueError(
                 f"`inputs` give the features {', '.join(self.inputs.features)!r:.200}, which are "
                 f"not the {n} of the network, {', '.join(self.features)!r:.200}; they must agree"
             )
         if not self.steps:
             raise ValueError("a network needs at least one step, such as a dense one")
+        if self.copies is not None and not starts_dense(self.steps):
+            raise ValueError("a network of copies must begin with dense steps")
         m = width_after(self.steps, n)
         for name in ("residual", "monotonic_cst"):
             shape = getattr(self, name).shape
@@ -264,11 +273,27 @@ class FrozenNetwork:
     @ieee_arithmetic()
     def snap(self, X: ArrayLike) -> Reals:
         """What enters the first step: scaled, clamped, on the grid, (n_rows, n_features)."""
+        if self.copies is not None:
+            return self.copies.expand(self.copies.cells(np.asarray(X))).T
         with np.errstate(over="ignore"):
             u = np.clip(self.scaling.transform(X), -self.clip, self.clip)
         if self.grid is not None:
             u = snap_grid(u, self.grid)
         return u.astype(self.precision)
+
+    @cached_property
+    def copies(self) -> Copies | None:
+        """How the features are copies of inputs, if they are."""
+        if self.sources is None:
+            return None
+        return Copies.of(self.sources, self.scaling, self.clip, self.grid, self.precision)
+
+    def _source_names(self) -> tuple[str, ...]:
+        """The features, of several copies the name without its number."""
+        if self.sources is None:
+            return tuple(self.features)
+        first = [self.sources.index(source) for source in sorted(set(self.sources))]
+        return tuple(self.features[i].removesuffix("[0]") for i in first)
 
     def score(self, X: Any, on_unseen: Policy = "error") -> Reals:
         """Score raw rows.
@@ -322,15 +347,9 @@ class FrozenNetwork:
             raise ValueError(
                 "probabilities need outputs='logits'; this network gives values: use `score`"
             )
-        z = score.astype(np.float64)
-        if z.ndim == 1:
-            return 1.0 / (1.0 + monotone_exp(-z))
+        z = np.ascontiguousarray(score, np.float64)
         probabilities = np.empty_like(z)
-        for k in range(self.n_outputs):
-            total = np.zeros(len(z))
-            for other in range(self.n_outputs):
-                total = total + monotone_exp(z[:, other] - z[:, k])
-            probabilities[:, k] = 1.0 / total
+        find_probabilities(z, probabilities)
         return probabilities
 
     @ieee_arithmetic()
@@ -363,6 +382,7 @@ class FrozenNetwork:
             "precision": self.precision,
             "clip": self.clip,
             "grid": self.grid,
+            **({} if self.sources is None else {"sources": list(self.sources)}),
         }
 
     def _arrays(self) -> Arrays:
@@ -416,10 +436,17 @@ def _build(content: dict[str, Any], arrays: Arrays) -> FrozenNetwork:
         "classes": None if classes is None else _names(classes),
         "clip": float(numbers([content["clip"]])[0]),
         "grid": None if content["grid"] is None else float(numbers([content["grid"]])[0]),
+        "sources": _sources(content.get("sources")),
     }
     if arrays:
         raise ValueError(f"no step uses the array {min(arrays)!r}")
     return FrozenNetwork(**content)
+
+
+def _sources(values: Any) -> tuple[int, ...] | None:
+    if values is None:
+        return None
+    return tuple(int(value) for value in numbers(values))
 
 
 def _names(values: Any) -> tuple[str, ...]:

@@ -162,7 +162,7 @@ class Blend:
 class Members:
     r"""A weighted sum of sequences of steps that start from the same units.
 
-    .. math:: h \mapsto w_0 m_0(h) + w_1 m_1(h) + \dots
+    .. math:: h \mapsto \sum_k w_k m_k(h)
 
     Products are rounded, then added in the order of the members.
 

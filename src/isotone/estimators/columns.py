@@ -1,0 +1,95 @@
+"""Columns of a raw table, as an estimator takes them: numbers, categories, ordered categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from isotone.data.categories import check_number, in_order
+from isotone.inputs.cells import arrow_of, is_text, labels, numbers_of
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category, Column, Number, Ordered
+from isotone.inputs.frames import column_names, has_names, is_category
+from isotone.typing import Floats, Signs
+
+
+def find_inputs(X: Any, names: Sequence[str]) -> Inputs:
+    """What every column of a table holds; those of an array hold numbers."""
+    if not has_names(X):
+        return Inputs.numbers(names)
+    cells = [X[label] for label in column_names(X)]
+    return Inputs(tuple(_column(c, name) for c, name in zip(cells, names, strict=True)))
+
+
+def _column(cells: Any, name: str) -> Column:
+    """Ordered categories if the type says so, numbers if there is no other text, categories."""
+    kind = getattr(cells, "type", getattr(cells, "dtype", ""))
+    column = arrow_of(cells, name)
+    if is_category(kind):
+        if column.type.ordered:
+            return Ordered(name, tuple(labels(column.dictionary).to_pylist()))
+        return Category(name, _categories(column, name))
+    if not is_text(column.type) or not np.isinf(numbers_of(cells, name)).any():
+        return Number(name)
+    return Category(name, _categories(column, name))
+
+
+def _categories(column: pa.Array, name: str) -> tuple[str | None, ...]:
+    found = set(pc.unique(labels(column)).to_pylist())
+    check_number(name, len(found))
+    return in_order(found)
+
+
+def fills_of(inputs: Inputs, X: Floats, weight: Floats) -> dict[str, float]:
+    """Medians of the columns with missing values among rows that count, by name.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features), features without indicators
+    """
+    counts, fills, place = weight > 0, {}, 0
+    for column in inputs.columns:
+        x = X[counts, place]
+        place += len(column.features)
+        if not isinstance(column, Category) and np.isnan(x).any():
+            fills[column.name] = _median(x, weight[counts])
+    return fills
+
+
+def _median(x: Floats, weight: Floats) -> float:
+    present = np.argsort(weight)  # so that the order of the rows changes no sum of weights
+    present = present[~np.isnan(x[present])]
+    if len(present) == 0:
+        return 0.0
+    quantile = np.quantile(x[present], 0.5, method="inverted_cdf", weights=weight[present])
+    return float(quantile)
+
+
+def refuse_missing(inputs: Inputs, X: Floats) -> None:
+    """Raise `ValueError` if a value is missing."""
+    for k, name in enumerate(inputs.uncompleted):
+        column = inputs.owner(k)
+        own = isinstance(column, Category) and name == f"missing({column.name})"
+        gaps = X[:, k] > 0 if own else np.isnan(X[:, k])
+        if gaps.any():
+            raise ValueError(
+                f"`X` has {gaps.sum()} missing values (NaN) in feature {column.name!r}, the first "
+                f"in row {int(gaps.argmax())}; missing='error' refuses them: fill or drop such "
+                "rows, or set missing='indicator'"
+            )
+
+
+def spread_directions(directions: Signs, inputs: Inputs) -> Signs:
+    """Directions of columns (n_outputs, n_columns) as those of their features."""
+    for i, column in enumerate(inputs.columns):
+        if isinstance(column, Category) and directions[:, i].any():
+            raise ValueError(
+                f"`monotonic_cst` gives a direction to {column.name!r}, but {column.name!r} holds "
+                "categories without an order; make it an ordered category, as with "
+                "pandas.CategoricalDtype([...], ordered=True), or leave the direction out"
+            )
+    return directions[:, inputs.owners[: len(inputs.uncompleted)]]

@@ -1,0 +1,240 @@
+r"""Look-up: dense steps on copies of columns, whose cost does not grow with their number.
+
+A column x may enter a network as m copies, each of which runs from -1 to 1 over one tile of x (see
+`isotone.inputs.codes`). At any x one copy t moves, all before it are +1 and all behind it are -1:
+
+.. math:: W \phi(x) + b = b + C_t + W_t\,\phi_t(x), \qquad
+          C_t = \sum_{j<t} W_j - \sum_{j>t} W_j
+
+so that two vectors are added, whatever m. The copy that moves is the first that is not +1 after
+it was rounded to the grid, or the last one: the upper end of a tile is always written as the lower
+end of the next. Equal copies therefore give equal bits, and a score that rises in every copy rises
+in x.
+
+:math:`C_t` is the exact sum rounded once. This module is the reference; the engine gets its tables
+from here and computes the same sums in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate, groupby
+
+import numpy as np
+
+from isotone.elementary import snap_grid
+from isotone.frozen.steps import Dense, Members, Step, Steps, run
+from isotone.inputs.scaling import Scaling
+from isotone.typing import Bools, Floats, Indices, Precision, Reals
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Which copy of every column moves, and where it is: (n_columns, n_rows) each."""
+
+    index: Indices
+    phi: Reals
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """How the features of a network are copies of fewer columns.
+
+    Parameters
+    ----------
+    counts : of every column the number of its copies; one copy is the column itself
+    scaling : centers and factors of the copies, and logarithms of columns that have one copy
+    clip, grid, precision : of the network; several copies are clamped to ±1
+    ends : of every column the smallest numbers at which its copies but the last are +1, ascending
+    """
+
+    counts: tuple[int, ...]
+    scaling: Scaling
+    clip: float
+    grid: float | None
+    precision: Precision
+    ends: tuple[Floats, ...]
+
+    @classmethod
+    def of(
+        cls,
+        sources: tuple[int, ...],
+        scaling: Scaling,
+        clip: float,
+        grid: float | None,
+        precision: Precision,
+    ) -> Copies:
+        """From the number of the column that every feature is a copy of, ascending."""
+        counts = _counts(sources, scaling)
+        tops = _first_at_top(scaling, grid, precision)
+        ends = tuple(part[:-1] for part in np.split(tops, np.cumsum(counts)[:-1]))
+        for column, part in enumerate(ends):
+            if np.any(part[1:] < part[:-1]):
+                raise ValueError(
+                    f"the copies of column {column} are out of order; within a column they must "
+                    "be in that of its values"
+                )
+        return cls(counts, scaling, clip, grid, precision, ends)
+
+    @property
+    def firsts(self) -> Indices:
+        """The first copy of every column."""
+        return np.cumsum((0, *self.counts[:-1]))
+
+    @property
+    def is_several(self) -> list[bool]:
+        return [count > 1 for count in self.counts]
+
+    @property
+    def reach(self) -> Floats:
+        """The largest absolute value of every feature."""
+        return np.repeat(np.where(self.is_several, 1.0, self.clip), self.counts)
+
+    def cells(self, X: Reals) -> Cells:
+        """The copies that move for rows (n_rows, n_columns)."""
+        columns = np.asarray(X, np.float64).T
+        index = np.repeat(self.firsts[:, None], columns.shape[1], axis=1)
+        for s, ends in enumerate(self.ends):
+            index[s] += np.searchsorted(ends, columns[s], side="right")
+        limit = self.reach[self.firsts][:, None]
+        with np.errstate(over="ignore"):
+            scaled = (self._logged(columns) - self.scaling.center[index]) * (
+                self.scaling.factor[index]
+            )
+            phi = np.clip(scaled, -limit, limit)
+        phi = phi if self.grid is None else snap_grid(phi, self.grid)
+        return Cells(index, phi.astype(self.precision))
+
+    def _logged(self, columns: Floats) -> Floats:
+        """The columns, those with a logarithm taken; only such as have one copy may have one."""
+        result = columns.copy()
+        for s, first in enumerate(self.firsts):
+            if self.scaling.log[first]:
+                result[s] = _part(self.scaling, first).transform(columns[s][:, None])[:, 0]
+        return result
+
+    def expand(self, cells: Cells) -> Reals:
+        """All copies, (n_features, n_rows)."""
+        u = np.empty((sum(self.counts), cells.phi.shape[1]), cells.phi.dtype)
+        for s, (first, count) in enumerate(zip(self.firsts, self.counts, strict=True)):
+            before = np.arange(first, first + count)[:, None] < cells.index[s]
+            u[first : first + count] = np.where(before, 1.0, -1.0)
+            np.put_along_axis(u, cells.index[s][None], cells.phi[s][None], axis=0)
+        return u
+
+    def sums(self, weight: Reals) -> Reals:
+        """C, (n_out, n_features): for every copy the sum of what does not move, rounded once."""
+        table = np.zeros(weight.shape, self.precision)
+        for first, count in zip(self.firsts, self.counts, strict=True):
+            if count > 1:
+                part = slice(first, first + count)
+                table[:, part] = [_still(row) for row in weight[:, part].tolist()]
+        return table
+
+    def interleaved(self, weight: Reals) -> Floats:
+        """What the engine looks up: C and W of copy after copy, (2 n_features, n_out)."""
+        both = np.stack([self.sums(weight).T, weight.T], axis=1).astype(np.float64)
+        return np.ascontiguousarray(both.reshape(-1, len(weight)))
+
+    def accumulate(self, result: Reals, weight: Reals, cells: Cells) -> Reals:
+        """Add W φ to `result` in place, column after column, C before the copy that moves."""
+        table = self.sums(weight)
+        for s, several in enumerate(self.is_several):
+            if several:
+                result += table[:, cells.index[s]]
+            result += weight[:, cells.index[s]] * cells.phi[s]
+        return result
+
+    def run(self, steps: Steps, cells: Cells) -> Reals:
+        """The copies taken through steps that begin with dense ones."""
+        return run(steps[1:], self._begin(steps[0], cells))
+
+    def _begin(self, step: Step, cells: Cells) -> Reals:
+        if isinstance(step, Members):
+            parts = (
+                np.multiply(weight, self.run(steps, cells), dtype=self.precision)
+                for weight, steps in zip(step.weights, step.members, strict=True)
+            )
+            return reduce(np.add, parts)
+        assert isinstance(step, Dense)  # `starts_dense`
+        start = np.repeat(step.bias[:, None], cells.phi.shape[1], axis=1)
+        return self.accumulate(start, step.weight, cells)
+
+
+def starts_dense(steps: Steps) -> bool:
+    """Whether the features enter dense steps only."""
+    first = steps[0]
+    if isinstance(first, Members):
+        return all(starts_dense(member) for member in first.members)
+    return isinstance(first, Dense)
+
+
+def _counts(sources: tuple[int, ...], scaling: Scaling) -> tuple[int, ...]:
+    groups = [(column, len(list(group))) for column, group in groupby(sources)]
+    if [column for column, _ in groups] != list(range(len(groups))):
+        raise ValueError(
+            f"`sources` is {sources!r:.100}; it must name the column of every feature by its "
+            "number, from 0 on and ascending, such as (0, 0, 0, 1, 2, 2)"
+        )
+    if len(sources) != scaling.n_features:
+        raise ValueError(
+            f"`sources` has {len(sources)} entries; it needs one for each of "
+            f"{scaling.n_features} features"
+        )
+    counts = tuple(count for _, count in groups)
+    if np.any(scaling.log & (np.repeat(counts, counts) > 1)):
+        raise ValueError("a column with several copies cannot have a logarithm: take it before")
+    return counts
+
+
+def _still(row: list[float]) -> list[float]:
+    """For every number the sum of those before it less that of those behind it, rounded once."""
+    ratios = [number.as_integer_ratio() for number in row]
+    unit = max(denominator for _, denominator in ratios)  # powers of two
+    whole = [numerator * (unit // denominator) for numerator, denominator in ratios]
+    total = sum(whole)
+    # before - behind = before - (total - before - own); a quotient of integers is rounded once
+    return [
+        (2 * before + own - total) / unit
+        for before, own in zip(accumulate(whole, initial=0), whole, strict=False)
+    ]
+
+
+def _first_at_top(scaling: Scaling, grid: float | None, precision: Precision) -> Floats:
+    """For every copy the smallest number at which it is +1, infinite if there is none."""
+
+    def at_top(x: Floats) -> Bools:
+        with np.errstate(over="ignore"):
+            phi = np.clip((x - scaling.center) * scaling.factor, -1.0, 1.0)
+        phi = phi if grid is None else snap_grid(phi, grid)
+        found: Bools = phi.astype(precision) == 1.0
+        return found
+
+    return _smallest(at_top, scaling.n_features)
+
+
+def _smallest(holds: Callable[[Floats], Bools], n: int) -> Floats:
+    """The smallest numbers with a property that all larger ones have: bisection of their bits."""
+    largest = int(np.array(np.finfo(np.float64).max).view(np.int64))
+    low, high = np.full(n, -largest - 1), np.full(n, largest + 1)  # below all, and infinity
+    while np.any(low + 1 < high):
+        middle = low // 2 + high // 2 + (low % 2 + high % 2) // 2
+        inside = low + 1 < high  # not their difference, which may overflow
+        found = holds(_number(middle)) & inside
+        high, low = np.where(found, middle, high), np.where(found | ~inside, low, middle)
+    return _number(high)
+
+
+def _number(key: Indices) -> Floats:
+    """The float64 of a key; larger keys are larger numbers."""
+    size: Floats = np.abs(key).astype(np.int64).view(np.float64)
+    return np.where(key < 0, -size, size)
+
+
+def _part(scaling: Scaling, i: int) -> Scaling:
+    """The logarithm of one feature, without center and factor."""
+    one = slice(i, i + 1)
+    zeros, ones = np.zeros(1), np.ones(1)
+    return Scaling(scaling.log[one], scaling.offset[one], scaling.floor[one], zeros, ones)

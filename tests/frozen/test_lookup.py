@@ -1,0 +1,240 @@
+"""Copies of columns: looked up with the bits of the reference, monotone across every seam."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from isotone import Engine, FrozenNetwork, MonotonicNetwork, Scaling, certify, export, freeze, load
+from isotone._engine import Program
+from isotone.certificate.bounds import rounding_errors
+from isotone.freezing.margin import certified
+from isotone.frozen import reference
+from isotone.frozen.lookup import Copies
+from isotone.frozen.steps import Dense, Members, Sort, Step, run
+from isotone.inputs.chain import Inputs
+from isotone.inputs.codes import Codes
+from isotone.typing import Floats
+
+KNOTS = ([0.0, 0.3, 0.7, 1.0, 4.0], [-2.0, 1.0], np.linspace(-1.0, 1.0, 18).tolist())
+
+
+def copied(n_outputs: int = 1, n_members: int = 1, seed: int = 0, **options: Any) -> FrozenNetwork:
+    """A network of five copies of one column, one column as it is, a logarithm and 17 copies."""
+    rng = np.random.default_rng(seed)
+    codes, dtype = Codes.at(KNOTS), options.get("precision", "float64")
+    sources = np.insert(codes.columns, 5, 2)
+    sources[6:] += 1
+    center, factor = (np.insert(a, 5, 0.5) for a in (codes.scaling.center, codes.scaling.factor))
+    log = np.arange(len(sources)) == 5
+    scaling = Scaling(log, 0.25 * log, np.full(len(log), 1e-3), center, factor)
+
+    def dense(n_out: int, n_in: int) -> Dense:
+        weight = rng.normal(size=(n_out, n_in))
+        return Dense(weight.astype(dtype), rng.normal(size=n_out).astype(dtype))
+
+    n = len(sources)
+    widths = [int(width) for width in 2 * rng.integers(1, 19, n_members)]
+    members: list[tuple[Step, ...]] = [
+        (dense(width, n), Sort(2), dense(n_outputs, width)) for width in widths
+    ]
+    many = Members(tuple(rng.normal(size=n_members).astype("f4").tolist()), tuple(members))
+    return FrozenNetwork(
+        features=tuple(f"x{s}[{k - list(sources).index(s)}]" for k, s in enumerate(sources)),
+        scaling=scaling,
+        steps=(many,) if n_members > 1 else members[0],
+        residual=rng.normal(size=(n_outputs, n)).astype("f4"),
+        lipschitz=np.ones(n),
+        monotonic_cst=np.zeros((n_outputs, n), np.int8),
+        sources=tuple(sources.tolist()),
+        **options,
+    )
+
+
+def seams() -> Floats:
+    """All knots, their neighbors, and what is around and far beyond them."""
+    knots = np.array([knot for column in KNOTS for knot in column])
+    near = [np.nextafter(knots, -np.inf), knots, np.nextafter(knots, np.inf)]
+    around = [knots + sign * 2.0**-k for k in (10, 20, 21, 22, 40, 50) for sign in (-1, 1)]
+    return np.unique(np.concatenate([*near, *around, [-1e300, 1e300, 0.0]]))
+
+
+def rows(n: int, seed: int = 0) -> Floats:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4)) * 10.0 ** rng.uniform(-1, 1, (n, 1))
+    return np.where(rng.random(X.shape) < 0.3, rng.choice(seams(), X.shape), X)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_instruction_set_looks_up_the_bits_of_the_reference(seed: int) -> None:
+    grid = None if seed % 3 == 0 else 2.0**-20
+    frozen = copied(1 + seed % 3, 1 + seed % 4, seed, grid=grid)
+    X = rows(517, seed)
+    expected = reference.score(frozen, X)
+    for isa in Engine.instruction_sets():
+        engine = Engine(frozen, isa=isa)
+        assert np.array_equal(engine(X), expected)
+        for size in (1, 2, 3, 5, 8, 33, 64, 65):
+            assert np.array_equal(engine(X[:size]), expected[:size])
+        narrow = np.clip(X, -1e30, 1e30).astype("f4")
+        assert np.array_equal(engine(narrow), engine(narrow.astype("f8")))
+        assert np.array_equal(engine(np.asfortranarray(X)), expected)
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("n_members", [1, 3])
+def test_scores_are_those_of_all_copies_to_within_e(precision: Any, n_members: int) -> None:
+    frozen = copied(2, n_members, precision=precision, grid=None)
+    error, X = rounding_errors(frozen), rows(40)
+    plain = replace(frozen, sources=None, inputs=Inputs())
+    for x, score in zip(X, frozen.score(X).astype(np.float64), strict=True):
+        (u,) = frozen.snap(x[None]).astype(np.float64)
+        wide = [replace_numbers(step) for step in plain.steps]
+        exact = run(tuple(wide), u[:, None])[:, 0] + frozen.residual @ u
+        assert np.all(np.abs(score - exact) <= error + 1e-10)
+
+
+def replace_numbers(step: Any) -> Any:
+    if isinstance(step, Members):
+        members = (tuple(replace_numbers(inner) for inner in member) for member in step.members)
+        return Members(step.weights, tuple(members))
+    if isinstance(step, Dense):
+        return Dense(step.weight.astype("f8"), step.bias.astype("f8"))
+    return step
+
+
+def test_copies_are_those_of_the_codes() -> None:
+    codes, x = Codes.at(KNOTS), np.repeat(seams()[:, None], 3, axis=1)
+    copies = Copies.of(tuple(codes.columns.tolist()), codes.scaling, 1.0, 2.0**-20, "float64")
+    u = copies.expand(copies.cells(x)).T
+    assert np.array_equal(u, np.rint(codes.transform(x) * 2**20) / 2**20)
+    assert np.all(np.diff(u[:, 0]) >= 0)
+
+
+def test_what_does_not_move_is_summed_exactly_and_rounded_once() -> None:
+    rng = np.random.default_rng(0)
+    weight = rng.normal(size=(2, 6)) * 10.0 ** rng.uniform(-20, 20, (2, 6))
+    scaling = Codes.at([[0.0, 1, 2, 3, 4, 5, 6]]).scaling
+    table = Copies.of((0,) * 6, scaling, 1.0, None, "float64").sums(weight)
+    for row, found in zip(weight, table, strict=True):
+        exact = [Fraction(w) for w in row]
+        assert found.tolist() == [float(sum(exact[:t]) - sum(exact[t + 1 :])) for t in range(6)]
+
+
+def certified_copies(seed: int, n_members: int) -> FrozenNetwork:
+    codes, networks = Codes.at(KNOTS), []
+    for member in range(n_members):
+        torch.manual_seed(100 * seed + member)
+        n = codes.n_copies
+        networks.append(MonotonicNetwork([n, 8, 8, 1], monotonic_cst=[1] * n, lipschitz=0.5))
+        with torch.no_grad():
+            for name, parameter in networks[-1].named_parameters():
+                parameter.mul_(-1e3 if name.endswith("weight") else 1.0)
+    names = codes.names(["a", "b", "c"])
+    frozen = freeze(networks, scaling=codes.scaling, clip=1.0, features=names)
+    sources = tuple(codes.columns.tolist())
+    loose = replace(frozen, sources=sources)
+    return certified(loose, frozen.grid)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n_members", [1, 2])
+def test_scores_rise_to_the_last_bit_across_every_seam(seed: int, n_members: int) -> None:
+    frozen = certified_copies(seed, n_members)
+    assert certify(frozen).holds
+    x, rng = seams(), np.random.default_rng(seed)
+    for column in range(3):
+        for other in rng.choice(x, (5, 3)):
+            X = np.repeat(other[None], len(x), axis=0)
+            X[:, column] = x
+            score = frozen.score(X)
+            assert np.all(np.diff(score) >= 0)
+            assert np.array_equal(score, np.concatenate([frozen.score(row[None]) for row in X]))
+            same = np.all(np.diff(frozen.snap(X), axis=0) == 0, axis=1)
+            assert np.all(np.diff(score)[same] == 0)
+
+
+def test_bad_numbers_are_never_looked_up() -> None:
+    frozen = copied()
+    X = rows(70)
+    expected = frozen.score(X)
+    for bad in (np.nan, np.inf, -np.inf):
+        for column in range(4):
+            Y = X.copy()
+            Y[[3, 66], column] = bad
+            for isa in Engine.instruction_sets():
+                score = Engine(frozen, on_unseen=-7.5, isa=isa)(Y)
+                assert np.all(score[[3, 66]] == -7.5)
+                assert np.array_equal(np.delete(score, [3, 66]), np.delete(expected, [3, 66]))
+                assert Engine(frozen, on_unseen=-7.5, isa=isa)(Y[3:4])[0] == -7.5
+
+
+def test_sources_are_kept_and_part_of_what_the_network_is(tmp_path: Path) -> None:
+    frozen, X = copied(2, 2), rows(30)
+    frozen.save(tmp_path / "m.isotone")
+    loaded = load(tmp_path / "m.isotone")
+    assert loaded.sources == frozen.sources
+    assert loaded.fingerprint == frozen.fingerprint
+    assert np.array_equal(loaded.score(X), frozen.score(X))
+    plain = replace(frozen, sources=None, inputs=Inputs())
+    assert plain.fingerprint != frozen.fingerprint
+    assert frozen.inputs.names == ("x0", "x1", "x2", "x3")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sources": (1,) * 23}, "it must name the column of every feature by its number"),
+        ({"sources": (0, 1)}, "`sources` has 2 entries; it needs one for each of 23 features"),
+        ({"sources": (0,) * 23}, "a column with several copies cannot have a logarithm"),
+        ({"steps": (Sort(1), Dense(np.ones((1, 23)), np.ones(1)))}, "must begin with dense steps"),
+    ],
+)
+def test_wrong_copies_are_explained(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        replace(copied(), inputs=Inputs(), **changes)
+
+
+def test_copies_must_be_in_order() -> None:
+    scaling = Scaling.identity(3)
+    center = np.array([3.0, 0.0, 0.0])
+    turned = Scaling(scaling.log, scaling.offset, scaling.floor, center, np.ones(3))
+    with pytest.raises(ValueError, match="the copies of column 0 are out of order"):
+        Copies.of((0, 0, 0), turned, 1.0, None, "float64")
+
+
+def test_no_export_computes_copies_yet(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="takes copies of columns"):
+        export.write(copied(), "json", tmp_path / "m.json")
+
+
+def test_programs_refuse_copies_that_do_not_fit() -> None:
+    numbers, two = np.array([[0.0, 1.0, 0.0, 1.0]] * 2), np.ones((2, 1))
+
+    def program() -> Program:
+        return Program("float64", [False] * 2, numbers, two, 1.0, 0.0)
+
+    ends, residual = [np.array([1.0])], np.ones((4, 1))
+    with pytest.raises(ValueError, match="copies need a count and ends"):
+        program().copies([2, 1], ends, residual)
+    with pytest.raises(ValueError, match="copies need a count and ends"):
+        program().copies([3], [np.ones(2)], residual)
+    with pytest.raises(ValueError, match="copies need a count and ends"):
+        program().copies([2], ends, two)
+    with pytest.raises(ValueError, match="`look_up` takes copies of columns"):
+        program().look_up(np.ones((4, 1)), np.zeros(1))
+    copies = program()
+    copies.copies([2], ends, residual)
+    with pytest.raises(ValueError, match="must enter a `look_up`"):
+        copies.dense(two, np.zeros(1))
+    with pytest.raises(ValueError, match="do not end in the outputs"):
+        copies.score(np.ones((1, 1)), np.empty(1), 0.0)
+    copies.look_up(np.ones((4, 1)), np.zeros(1))
+    with pytest.raises(ValueError, match="`look_up` takes copies of columns"):
+        copies.look_up(np.ones((2, 1)), np.zeros(1))
