@@ -20,7 +20,7 @@ from rich.table import Table
 
 import isotone
 from bench.race import pin, race
-from isotone import Codes, Engine, FrozenNetwork, MonotonicNetwork
+from isotone import Engine, FrozenNetwork, Knots, MonotonicNetwork
 from isotone.typing import Floats, Precision
 
 WIDTHS = [20, 20, 1]
@@ -44,7 +44,7 @@ def knotted(n_knots: int, precision: Precision) -> FrozenNetwork:
     """The network on copies of its columns, each with as many knots; 0 for the columns."""
     if n_knots == 0:
         return average(1, precision)
-    codes = Codes.at([np.linspace(-3.0, 3.0, n_knots).tolist()] * N_COLUMNS)
+    codes = Knots.at([np.linspace(-3.0, 3.0, n_knots).tolist()] * N_COLUMNS)
     names = codes.names([f"x{i}" for i in range(N_COLUMNS)])
     network = draw_network(codes.n_copies, 0)
     frozen = isotone.freeze(

@@ -36,11 +36,11 @@ import isotone
 # The one place that reaches into the package: a fault is put where no user could put one.
 _COMMAND = """
 import sys
-import isotone.estimators.monotonic, isotone.training.sweep
+import isotone.estimators.members, isotone.training.sweep
 from isotone.cli import main
-from isotone.estimators import committee
-assert committee.CHECKPOINT_SECONDS > 0.2
-committee.CHECKPOINT_SECONDS = 0.2
+from isotone.estimators import members
+assert members.CHECKPOINT_SECONDS > 0.2
+members.CHECKPOINT_SECONDS = 0.2
 if __name__ == "__main__":
     print("ready", flush=True)
     main(sys.argv[1:])
@@ -137,9 +137,26 @@ def write_problem(path: Path) -> None:
 
 
 def jobs(table: Path, epochs: int) -> list[Job]:
-    common = (str(table), "--target", "y", "--increasing", "a,b", "--epochs", str(epochs))
-    model = ("--lipschitz", "auto", "--hidden", "16,16", "--members", "4", "--resume")
-    grid = ("--seeds", "0:20", "--lipschitz", "1,2", "--hidden", "12-12", "--shard-size", "2")
+    common = (str(table), "--target", "y", "--increasing", "a,b", "--max-iter", str(epochs))
+    model = (
+        "--lipschitz",
+        "auto",
+        "--hidden-layer-sizes",
+        "16,16",
+        "--n-members",
+        "4",
+        "--resume",
+    )
+    grid = (
+        "--seeds",
+        "0:20",
+        "--lipschitz",
+        "1,2",
+        "--hidden-layer-sizes",
+        "12-12",
+        "--shard-size",
+        "2",
+    )
     return [
         Job("train", (*common, *model), network_and_losses),
         Job("sweep", (*common, *grid), table_of_results),

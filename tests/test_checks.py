@@ -38,6 +38,11 @@ NAN = float("nan")
         (lambda: checks.check_weights("w", [[1.0, 1.0], [0.0, 0.0]], 2, 2), "`w` is 0 in all"),
         (lambda: checks.check_directions("cst", [1], 1, 2), r"`cst` has shape \(1,\); give one"),
         (lambda: checks.check_directions("cst", [1, 2], 1, 2), r"`cst=\[1, 2\]` must hold -1"),
+        (
+            lambda: checks.refuse_rivals(np.eye(2, dtype=np.int8)[[0, 0, 1]], "ab", "xyz"),
+            "x and y",
+        ),
+        (lambda: checks.refuse_rivals(-np.ones((2, 1), np.int8)), "0 and 1 must all fall with f"),
         (lambda: checks.check_directions("cst", [1, 2], 1, 2, {"b": 2}), "`cst={'b': 2}` must"),
     ],
 )

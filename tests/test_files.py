@@ -183,8 +183,8 @@ COMMANDS = {
     "export": "export {0}/m.isotone --to json --out {0}/m.json --no-check",
     "export a directory": "export {0}/m.isotone --to cpp --out {0}/cpp --no-check",
     "report": "report {0}/m.isotone {0}/t.csv --out {0}/r.html",
-    "train": "train {0}/t.csv --target y --out {0}/new/model --epochs 2",
-    "sweep": "sweep {0}/t.csv --target y --out {0}/sweep --seeds 0:2 --epochs 1 --workers 1",
+    "train": "train {0}/t.csv --target y --out {0}/new/model --max-iter 2",
+    "sweep": "sweep {0}/t.csv --target y --out {0}/sweep --seeds 0:2 --max-iter 1 --workers 1",
     "transport": "transport {0}/t.csv {0}/t.csv --steps 2 --out {0}/transport",
     "trigger": "trigger {0}/m.isotone {0}/t.csv --target y --event id --n-events 999"
     " --max-rate 1e7 --out {0}/trigger.json",

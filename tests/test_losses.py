@@ -147,8 +147,8 @@ def test_balanced_weights_make_classes_count_alike() -> None:
         (lambda: Hinge().prepare(X, np.arange(60) % 3), "use CrossEntropy for more"),
         (lambda: DynamicHinge().prepare(X, np.zeros(60)), "needs rows of both classes"),
         (lambda: KantorovichRubinstein().prepare(X, np.ones(60)), "needs rows of both classes"),
-        (lambda: parse_loss("rms"), "choose from cross-entropy"),
-        (lambda: parse_loss("squared-error:2"), "has no parameter"),
+        (lambda: parse_loss("rms"), "choose from 'cross_entropy'"),
+        (lambda: parse_loss("squared_error:2"), "has no parameter"),
         (lambda: parse_loss("hinge:x"), "loss 'hinge:x' cannot be used"),
         (lambda: parse_loss("hinge:-1"), "must be positive"),
         (lambda: Hinge()(score(2), torch.ones(60)), "has 2 outputs; this loss is for one"),
@@ -162,7 +162,7 @@ def test_bad_input_is_explained(make: Any, message: str) -> None:
 def test_losses_have_names() -> None:
     assert parse_loss("hinge:0.1") == Hinge(0.1)
     assert parse_loss("quantile:0.9") == Quantile(0.9)
-    assert parse_loss("squared-error") == SquaredError()
+    assert parse_loss("squared_error") == SquaredError()
 
 
 def test_several_quantiles_add_up() -> None:

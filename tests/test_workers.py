@@ -104,7 +104,9 @@ def test_a_command_cannot_be_reached(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     rows = "".join(f"{k / 7},{k % 3},{k % 2}\n" for k in range(300))
     table.write_text(f"a,b,y\n{rows}")
-    grid = "--seeds 0:40 --lipschitz 1 --hidden 8 --epochs 4 --shard-size 1 --workers 2"
+    grid = (
+        "--seeds 0:40 --lipschitz 1 --hidden-layer-sizes 8 --max-iter 4 --shard-size 1 --workers 2"
+    )
     words = ["sweep", str(table), "--target", "y", "--out", str(tmp_path / "out"), *grid.split()]
     code = "import sys; from isotone.cli import main; main(sys.argv[1:])"
     command = [sys.executable, "-c", code, *words]

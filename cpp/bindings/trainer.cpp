@@ -30,9 +30,9 @@ using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 // ---- the network --------------------------------------------------------------------------
 
 Loss find_loss(const std::string& name) {
-    if (name == "cross-entropy") return Loss::cross_entropy;
-    if (name == "mse") return Loss::mse;
-    if (name == "l1") return Loss::l1;
+    if (name == "cross_entropy") return Loss::cross_entropy;
+    if (name == "squared_error") return Loss::mse;
+    if (name == "absolute_error") return Loss::l1;
     if (name == "hinge") return Loss::hinge;
     if (name == "quantile") return Loss::quantile;
     fail("`loss=\"" + name + "\"` is unknown.");

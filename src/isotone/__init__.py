@@ -12,11 +12,12 @@ from isotone.names import resolver as _resolver
 
 if TYPE_CHECKING:
     from isotone.certificate.certify import Certificate, certify
-    from isotone.estimators.monotonic import MonotonicClassifier, MonotonicRegressor
+    from isotone.estimators.classifier import MonotonicClassifier
+    from isotone.estimators.regressor import MonotonicRegressor
     from isotone.freezing.freeze import freeze
     from isotone.frozen.engine import Engine
     from isotone.frozen.network import FrozenNetwork, load
-    from isotone.inputs.codes import Codes
+    from isotone.inputs.knots import Knots
     from isotone.inputs.scaling import Log, Scaling
     from isotone.nn.layers import (
         Abs,
@@ -38,7 +39,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Scaling": "inputs.scaling",
     "Log": "inputs.scaling",
-    "Codes": "inputs.codes",
+    "Knots": "inputs.knots",
     "FrozenNetwork": "frozen.network",
     "load": "frozen.network",
     "Engine": "frozen.engine",
@@ -57,15 +58,15 @@ _HOME = {
     "Recipe": "training.recipe",
     "train": "training.train",
     "Ensemble": "training.ensemble",
-    "MonotonicClassifier": "estimators.monotonic",
-    "MonotonicRegressor": "estimators.monotonic",
+    "MonotonicClassifier": "estimators.classifier",
+    "MonotonicRegressor": "estimators.regressor",
     "wasserstein": "transport.wasserstein",
 }
 
 __all__ = [  # noqa: RUF022 (in the order of the table)
     "Scaling",
     "Log",
-    "Codes",
+    "Knots",
     "FrozenNetwork",
     "load",
     "Engine",

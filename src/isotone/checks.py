@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isotone.typing import Floats, Signs
+from isotone.typing import Reals, Signs
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ def check_least(name: str, value: Any, least: float = 0.0) -> float:
 def check_fraction(name: str, value: Any) -> float:
     """`value` as a float, if it lies strictly between 0 and 1."""
     if not _is_number(value) or not 0 < value < 1:
-        given = f"{name} {value}" if name.startswith("--") else f"{name}={value!r}"
+        given = f"{name} {value:g}" if name.startswith("--") else f"{name}={value!r}"
         raise ValueError(f"`{given}` must lie between 0 and 1; choose 0.2, for example")
     return float(value)
 
@@ -67,16 +67,17 @@ def check_finite(name: str, values: Any) -> None:
     """Raise `ValueError` if an array holds NaN or infinity."""
     if not np.all(np.isfinite(values)):
         raise ValueError(
-            f"`{name}` holds NaN or infinity in {values.dtype}; it must be finite: drop or fill "
-            "such rows"
+            f"`{name}` holds NaN or infinity in {values.dtype}; it must be finite: drop or "
+            "replace such values"
         )
 
 
 def check_weights(
     name: str, weights: ArrayLike, n_rows: int, n_members: int | None = None
-) -> Floats:
+) -> Reals:
     """Weights (n_rows,), or also (n_members, n_rows): finite, at least 0, not all of them 0."""
-    array = np.asarray(weights, dtype=np.float64)
+    array: Reals = np.asarray(weights)
+    array = array if array.dtype.kind == "f" else array.astype(np.float64)
     shapes = [(n_rows,)] + [(n_members, n_rows)] * (n_members is not None)
     if array.shape not in shapes:
         rows = f", or {shapes[-1]} with one row per member" if n_members is not None else ""
@@ -114,6 +115,28 @@ def check_directions(
             "or +1 (increasing)"
         )
     return np.broadcast_to(table, (n_outputs, n_features)).astype(np.int8)
+
+
+def refuse_rivals(
+    directions: Signs, features: Sequence[str] = (), classes: Sequence[str] = ()
+) -> None:
+    """Raise `ValueError` if two classes must gain, or lose, with one feature.
+
+    Parameters
+    ----------
+    directions : of the probabilities, (n_classes, n_features)
+    features, classes : names for the message; numbers without them
+    """
+    for sign, word in ((1, "rise"), (-1, "fall")):
+        rivals = directions == sign
+        for k in np.flatnonzero(rivals.sum(axis=0) > 1)[:1].tolist():
+            numbers = np.flatnonzero(rivals[:, k]).tolist()
+            names = " and ".join(str(classes[n]) if classes else str(n) for n in numbers)
+            raise ValueError(
+                f"the probabilities of the classes {names} must all {word} with feature "
+                f"{features[k] if features else k}, but each would have to gain on the others; "
+                "choose one of them, or let another class go the other way"
+            )
 
 
 def _is_number(value: Any) -> bool:

@@ -21,14 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial import cKDTree
 from torch import Tensor
 
+from isotone.checks import check_choice, check_fraction, check_positive
 from isotone.typing import Floats, Integers, Metric, Outputs
 
 TINY = 1e-30  # rows that all have weight 0 have loss 0
@@ -50,10 +51,11 @@ class Loss(Protocol):
 
 
 def mean(losses: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Weighted mean over the rows, the last axis."""
+    """Weighted mean over the rows, the last axis; members may weigh them differently."""
     if weight is None:
         return losses.mean(dim=-1)
-    return (losses * weight).sum(dim=-1) / weight.sum().clamp(min=TINY)
+    weight = weight.to(losses.dtype)
+    return (losses * weight).sum(dim=-1) / weight.sum(dim=-1).clamp(min=TINY)
 
 
 def batch_mean(losses: Tensor, weight: Tensor | None = None) -> Tensor:
@@ -86,7 +88,7 @@ class CrossEntropy:
     outputs: Outputs = "logits"
 
     def __post_init__(self) -> None:
-        _check_positive("temperature", self.temperature)
+        check_positive("temperature", self.temperature)
 
     def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
         return torch.as_tensor(_labels(y))
@@ -108,7 +110,7 @@ class Hinge:
     outputs: Outputs = "logits"
 
     def __post_init__(self) -> None:
-        _check_positive("margin", self.margin)
+        check_positive("margin", self.margin)
 
     def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
         return torch.as_tensor(2.0 * _binary(y) - 1.0)
@@ -188,8 +190,8 @@ class Quantile:
     outputs: Outputs = "values"
 
     def __post_init__(self) -> None:
-        if not np.all((np.asarray(self.level) > 0) & (np.asarray(self.level) < 1)):
-            raise ValueError(f"`level={self.level}` must lie between 0 and 1, as 0.9 does")
+        for level in np.ravel(self.level):
+            check_fraction("level", float(level))
 
     def prepare(self, x: Floats, y: ArrayLike, metric: Metric = "1") -> Tensor:
         return _values(y)
@@ -218,7 +220,7 @@ class KantorovichRubinstein:
         return target.to(score.dtype) * _single(score)
 
 
-def check_targets(loss: Loss, target: Tensor, n_outputs: int) -> None:
+def check_targets(loss: Loss, target: NDArray[Any], n_outputs: int) -> None:
     """Raise `ValueError` unless targets fit a network with so many outputs."""
     if isinstance(loss, CrossEntropy):
         largest, n_classes = int(target.max()), max(n_outputs, 2)
@@ -240,11 +242,11 @@ def check_targets(loss: Loss, target: Tensor, n_outputs: int) -> None:
 
 
 LOSSES: dict[str, Callable[..., Loss]] = {
-    "cross-entropy": CrossEntropy,
+    "cross_entropy": CrossEntropy,
     "hinge": Hinge,
-    "dynamic-hinge": DynamicHinge,
-    "squared-error": SquaredError,
-    "absolute-error": AbsoluteError,
+    "dynamic_hinge": DynamicHinge,
+    "squared_error": SquaredError,
+    "absolute_error": AbsoluteError,
     "quantile": Quantile,
 }
 
@@ -254,15 +256,14 @@ def parse_loss(text: str) -> Loss:
 
     Examples
     --------
-    >>> parse_loss("cross-entropy:16")
+    >>> parse_loss("cross_entropy:16")
     CrossEntropy(temperature=16.0, outputs='logits')
     """
     name, colon, parameter = text.partition(":")
-    if name not in LOSSES:
-        raise ValueError(f"loss {name!r} is unknown; choose from {', '.join(LOSSES)}")
+    check_choice("loss", name, list(LOSSES))
     if not colon:
         return LOSSES[name]()
-    if name not in ("cross-entropy", "hinge", "quantile"):
+    if name not in ("cross_entropy", "hinge", "quantile"):
         raise ValueError(f"loss {name!r} has no parameter; leave out {colon + parameter!r}")
     try:
         return LOSSES[name](float(parameter))
@@ -309,8 +310,3 @@ def _single(score: Tensor) -> Tensor:
             f"the network has {score.shape[-1]} outputs; this loss is for one: use CrossEntropy"
         )
     return score[..., 0]
-
-
-def _check_positive(name: str, value: float) -> None:
-    if not 0 < value < np.inf:
-        raise ValueError(f"`{name}={value}` must be positive and finite")

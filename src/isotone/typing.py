@@ -18,3 +18,6 @@ Precision = Literal["float64", "float32"]
 Outputs = Literal["values", "logits"]
 Metric = Literal["1", "2", "inf"]
 Chain = Literal["one", "inf"]  # norm between layers: absolute sums of columns, or of rows
+ClassificationLoss = Literal["cross_entropy", "hinge", "dynamic_hinge"]
+RegressionLoss = Literal["squared_error", "absolute_error", "quantile"]
+Gaps = Literal["error", "indicator"]  # what to do about missing values

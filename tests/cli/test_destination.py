@@ -12,7 +12,9 @@ from isotone import cli
 from isotone.cli.destination import Destination
 
 ROWS = "\n".join(f"{i},{i % 7},{i % 2}" for i in range(30))
-TRAIN = "train table.csv --target y --epochs 2 --members 1 --hidden 4 --lipschitz 1"
+TRAIN = (
+    "train table.csv --target y --max-iter 2 --n-members 1 --hidden-layer-sizes 4 --lipschitz 1"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +68,7 @@ def test_runs_for_two_files_keep_different_checkpoints() -> None:
 def test_a_history_of_another_model_is_not_reported() -> None:
     assert run(f"{TRAIN} --out results") == 0
     assert run("report results/model.isotone --out with.html") == 0
-    assert run(f"{TRAIN} --seed 1 --out results/model.isotone") == 0
+    assert run(f"{TRAIN} --random-state 1 --out results/model.isotone") == 0
     assert run("report results/model.isotone --out without.html") == 0
     told = json.loads(Path("results/history.json").read_text())
     assert told["fingerprint"] != isotone.load("results/model.isotone").fingerprint

@@ -16,8 +16,8 @@ def loans(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("loans.csv").write_text("\n".join(["debt,income,paid,status", *LINES]))
     Path("other.csv").write_text("debt,income,city\n1,2,3\n")
-    train = "train loans.csv --target paid --features debt,income --epochs 1 --members 1"
-    assert run(f"{train} --hidden 4 --lipschitz 1 --out results") == 0
+    train = "train loans.csv --target paid --features debt,income --max-iter 1 --n-members 1"
+    assert run(f"{train} --hidden-layer-sizes 4 --lipschitz 1 --out results") == 0
 
 
 def run(words: str) -> int:
@@ -26,6 +26,7 @@ def run(words: str) -> int:
     return int(exit_.value.code or 0)
 
 
+TRAIN = "train loans.csv --target paid --out model"
 SWEEP = "sweep loans.csv --features debt,income --out grid"
 TRIGGER = "trigger results/model.isotone loans.csv --event debt --n-events 100 --max-rate 1e6"
 
@@ -43,7 +44,14 @@ TRIGGER = "trigger results/model.isotone loans.csv --event debt --n-events 100 -
         (f"{SWEEP} --target paid --seeds 3:1", "`--seeds 3:1` holds no number; give some"),
         (f"{SWEEP} --target paid --lipschitz ,", "`--lipschitz ,` holds no number; give some"),
         (f"{SWEEP} --target paid --validation 2", "`--validation 2` must lie between 0 and 1"),
-        (f"{SWEEP} --target paid --epochs 0", "greater than or equal to 1"),
+        (f"{SWEEP} --target paid --max-iter 0", "greater than or equal to 1"),
+        (f"{SWEEP} --target paid --epochs 5", "`--epochs` is an option of isotone 0.1; write"),
+        (f"{SWEEP} --target paid --hidden=8", "write `--hidden-layer-sizes` instead"),
+        (f"{TRAIN} --members 1", "write `--n-members` instead"),
+        (f"{TRAIN} --seed 1", "write `--random-state` instead"),
+        ("transport loans.csv other.csv --seed 1", "write `--random-state` instead"),
+        (f"{TRAIN} --loss cross-entropy", "choose from cross_entropy, hinge, dynamic_hinge, sq"),
+        (f"{TRAIN} --missing refuse", "`--missing refuse` is unknown; choose from error, ind"),
         (
             f"{SWEEP} --target status",
             "holds the text 'lost' but a sweep learns numbers, or classes 0 and 1; make such a "

@@ -14,7 +14,7 @@ import isotone
 from isotone import cli
 from isotone.cli.options import listed, spelled
 
-QUICK = ["--epochs", "1", "--members", "1", "--hidden", "4", "--lipschitz", "1"]
+QUICK = ["--max-iter", "1", "--n-members", "1", "--hidden-layer-sizes", "4", "--lipschitz", "1"]
 N = 40
 K = np.arange(N)
 NAMES = [

@@ -30,7 +30,7 @@ COLUMNS: dict[str, Any] = {
     "late": (LOGIT < 0).astype(int),
 }
 CHOSEN = "--features city,incme,debt,delays --categorical city --missing indicator"
-QUICK = "--epochs 4 --members 2 --hidden 8 --lipschitz 2"
+QUICK = "--max-iter 4 --n-members 2 --hidden-layer-sizes 8 --lipschitz 2"
 
 
 @pytest.fixture
@@ -127,8 +127,8 @@ def test_whole_numbers_become_classes_if_asked_for(
 ) -> None:
     number = f"--target delays --features debt {QUICK} --out {clients.parent / 'number'}"
     assert run("train", clients, number) == 0
-    assert "for classes instead: --loss cross-entropy" in capsys.readouterr().out
-    words = f"--target delays --features debt --increasing debt:2 {QUICK} --loss cross-entropy"
+    assert "for classes instead: --loss cross_entropy" in capsys.readouterr().out
+    words = f"--target delays --features debt --increasing debt:2 {QUICK} --loss cross_entropy"
     assert run("train", clients, words, "--out", clients.parent / "out") == 0
     frozen = isotone.load(clients.parent / "out" / "model.isotone")
     assert frozen.classes == tuple(str(k) for k in np.unique(COLUMNS["delays"]))
@@ -142,7 +142,7 @@ def test_whole_numbers_become_classes_if_asked_for(
         ("--target grade --features debt --loss quantile", "is for numbers but 'grade' holds"),
         (
             "--target grade --features debt --increasing debt:good,debt:fair",
-            "for the classes fair and good, but only one of them can be sure",
+            "of the classes fair and good must all rise with feature",
         ),
         (
             "--target paid --features debt --increasing debt:yes --decreasing debt:yes",
@@ -154,12 +154,12 @@ def test_whole_numbers_become_classes_if_asked_for(
         ),
         (
             "--target delays --features debt --increasing debt:2",
-            "is learned as a number; leave out ':2', or add `--loss cross-entropy`",
+            "is learned as a number; leave out ':2', or add `--loss cross_entropy`",
         ),
-        ("--target debt --features delays --loss cross-entropy", "needs classes but 'debt' holds"),
+        ("--target debt --features delays --loss cross_entropy", "needs classes but 'debt' holds"),
         ("--target debt --features delays --class-weight balanced", "is for classes but 'debt'"),
-        ("--target late --features debt --class-weight even", "choose none or balanced"),
-        ("--target late --features debt --missing drop", "choose refuse or indicator"),
+        ("--target late --features debt --class-weight even", "choose from none, balanced"),
+        ("--target late --features debt --missing drop", "choose from error, indicator"),
         ("--target incme --features debt", "the target 'incme' is missing in 8 rows"),
         ("--target name --features debt", "holds 240 different texts, such as 'client 0'"),
         ("--target late --features delays --log delays", "as in `--log delays=1`"),
@@ -174,9 +174,12 @@ def test_whole_numbers_become_classes_if_asked_for(
             "--target late --features name,debt --categorical name",
             "'name' holds more than 64 categories",
         ),
-        ("--target late --features debt --hidden 0", "must hold whole numbers of at least 1"),
+        (
+            "--target late --features debt --hidden-layer-sizes 0",
+            "must hold whole numbers of at least 1",
+        ),
         ("--target late --features debt --lipschitz -1", "with positive numbers"),
-        ("--target late --features debt --epochs 0", "greater than or equal to 1"),
+        ("--target late --features debt --max-iter 0", "greater than or equal to 1"),
     ],
 )
 def test_choices_that_do_not_fit_are_explained(
@@ -206,9 +209,9 @@ ROWS = "\n".join(f"{i},{i % 7},{i % 2}" for i in range(30))
         ("a,b,y\n1,2,0\n1e300,2,1\n", "", "'a' holds numbers as large as 1e+300"),
         (f"a,b,y\n{ROWS}\n1,2,oops\n", "", "the target 'y' is 'oops' in row 30"),
         (f"a,b,y\n{ROWS}\n1,oops,0\n", "", "'b' holds the text 'oops' in row 30"),
-        (f"a,w,y\n{ROWS}\n1,-2,0\n", "--weights w", "the weight 'w' is -2 in row 30"),
-        (f"a,w,y\n{ROWS}\n1,,0\n", "--weights w", "the weight 'w' is missing in row 30"),
-        ("a,w,y\n1,0,0\n2,0,1\n", "--weights w", "the weight 'w' is 0 in all rows"),
+        (f"a,w,y\n{ROWS}\n1,-2,0\n", "--weights w", "`--weights w` is -2 in row 30"),
+        (f"a,w,y\n{ROWS}\n1,,0\n", "--weights w", "`--weights w` is nan in row 30"),
+        ("a,w,y\n1,0,0\n2,0,1\n", "--weights w", "`--weights w` is 0 in all rows"),
         (f"a,b,y\n{ROWS}", "--validation other.csv", "'other.csv' has no column 'b'"),
         (
             f"a,z,y\n{ROWS}",
@@ -277,8 +280,8 @@ def test_a_run_is_not_resumed_with_other_options(
 ) -> None:
     command = sys.modules["isotone.cli.train"]  # the module, not the function
     monkeypatch.setattr(command, "remove_checkpoints", lambda directory: None)
-    monkeypatch.setattr("isotone.estimators.committee.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("isotone.estimators.members.CHECKPOINT_SECONDS", 0.0)
     words = f"--target late --features debt --resume --out {clients.parent / 'out'}"
     assert run("train", clients, words, QUICK) == 0
-    assert run("train", clients, words, QUICK, "--seed 1") == 2
+    assert run("train", clients, words, QUICK, "--random-state 1") == 2
     assert "or leave out `--resume` to start over" in capsys.readouterr().err

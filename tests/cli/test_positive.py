@@ -16,7 +16,7 @@ from isotone.data.table import open_table, read_numbers
 N = 80
 DEBT = np.linspace(-1, 1, N)
 IS_BAD = DEBT + 0.3 * np.sin(40 * DEBT) > 0
-QUICK = "--features debt --epochs 20 --members 1 --hidden 8 --lipschitz 2"
+QUICK = "--features debt --max-iter 20 --n-members 1 --hidden-layer-sizes 8 --lipschitz 2"
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,8 @@ import pytest
 import isotone
 from isotone import certify, export, report
 from isotone.cli import main
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Number
 from networks import by_hand, small
 
 VERDICT = "HOLDS  model.isotone"
@@ -199,8 +201,9 @@ class TestPaths:
 
 
 def test_what_decides_scores_is_not_called_unchecked(tmp_path: Path, capsys: Any) -> None:
-    encoding = {"columns": ["x0"], "categories": {}, "fills": {"x0": 7.5}}
-    small(provenance={"encoding": encoding, "who": "me"}).save(tmp_path / "model.isotone")
+    inputs = Inputs((Number("x0", fill=7.5), Number("x1")))
+    frozen = replace(small(), features=inputs.features, inputs=inputs, provenance={"who": "me"})
+    frozen.save(tmp_path / "model.isotone")
     with pytest.raises(SystemExit):
         main(["show", str(tmp_path / "model.isotone")])
     applied, unchecked = capsys.readouterr().out.split("provenance, as the file states it")

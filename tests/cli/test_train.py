@@ -18,7 +18,7 @@ import pytest
 
 import isotone
 from isotone import cli
-from isotone.estimators import committee
+from isotone.estimators import members
 from isotone.training.learners import FusedLearner
 
 RNG = np.random.default_rng(0)
@@ -33,7 +33,7 @@ COLUMNS: dict[str, Any] = {
     "w": RNG.uniform(0.5, 2, 400),
     "name": ["x"] * 400,
 }
-QUICK = "--epochs 5 --members 2 --hidden 8,8 --lipschitz 2"
+QUICK = "--max-iter 5 --n-members 2 --hidden-layer-sizes 8,8 --lipschitz 2"
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_directions_are_kept(table: Path) -> None:
 def test_the_same_seed_gives_the_same_model(table: Path) -> None:
     words = f"--target y --features a,b {QUICK}"
     for out, seed in (("first", 1), ("second", 1), ("third", 2)):
-        assert train(table, f"{words} --seed {seed}", out) == 0
+        assert train(table, f"{words} --random-state {seed}", out) == 0
     prints = [
         isotone.load(table.parent / out / "model.isotone").fingerprint
         for out in ("first", "second", "third")
@@ -103,9 +103,10 @@ def test_the_same_seed_gives_the_same_model(table: Path) -> None:
 def test_a_killed_run_is_resumed_to_the_same_model(
     table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = "--target y --features a,b --epochs 6 --members 2 --hidden 8 --lipschitz auto"
+    size = "--n-members 2 --hidden-layer-sizes 8"
+    words = f"--target y --features a,b --max-iter 6 {size} --lipschitz auto"
     assert train(table, words, "undisturbed") == 0
-    monkeypatch.setattr(committee, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(members, "CHECKPOINT_SECONDS", 0.0)
     learn, learned = FusedLearner.learn, []
 
     def killed(self: Any, rows: Any, epoch: int, recipe: Any) -> Any:
@@ -126,16 +127,17 @@ def test_a_killed_run_is_resumed_to_the_same_model(
 
 COMMAND = """
 import sys
-import isotone.estimators.committee, isotone.estimators.monotonic
+import isotone.estimators.members
 from isotone.cli import main
-isotone.estimators.committee.CHECKPOINT_SECONDS = 0.1
+isotone.estimators.members.CHECKPOINT_SECONDS = 0.1
 print("ready", flush=True)  # what follows is work, no imports
 main(sys.argv[1:])
 """
 
 
 def test_a_command_killed_at_any_moment_is_resumed(table: Path) -> None:
-    words = "--target y --features a,b --epochs 150 --members 2 --hidden 8 --lipschitz 2 --resume"
+    size = "--n-members 2 --hidden-layer-sizes 8"
+    words = f"--target y --features a,b --max-iter 150 {size} --lipschitz 2 --resume"
 
     def run(out: str) -> subprocess.Popen[bytes]:
         command = ["train", str(table), *words.split(), "--out", str(table.parent / out)]

@@ -25,7 +25,7 @@ FRAME = pd.DataFrame(
 )
 FRAME["y"] = FRAME["y"].astype(int)
 SORTED = np.sort(RNG.uniform(size=N))
-QUICK = ["--epochs", "1", "--members", "1", "--lipschitz", "1"]
+QUICK = ["--max-iter", "1", "--n-members", "1", "--lipschitz", "1"]
 
 
 def shuffled(index: Any) -> pd.DataFrame:

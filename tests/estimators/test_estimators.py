@@ -10,7 +10,7 @@ import pytest
 
 import isotone
 from isotone import Log
-from isotone.estimators import committee
+from isotone.training import learners
 from people import NAMES, classifier, people, prices, raise_column, regressor
 
 
@@ -182,7 +182,7 @@ def test_missing_values_are_learned_about_and_directions_hold_among_the_present(
     lower = model.predict_proba(raise_column(X, "debt", 1.0))[:, 1]
     assert np.all(lower[~gaps] <= model.predict_proba(X)[~gaps, 1])
     assert model.network_.features == (*NAMES, "missing(debt)")
-    with pytest.raises(ValueError, match=r"NaN in feature 'age', row 0, which had no missing"):
+    with pytest.raises(ValueError, match=r"'age' is missing in row 0 .*has not learned what"):
         model.predict(X.assign(age=np.nan))
 
 
@@ -241,7 +241,7 @@ def test_torch_and_fused_members_learn_the_same(monkeypatch: pytest.MonkeyPatch)
     X, y = people()
     options = {"early_stopping": True, "max_iter": 10, "n_iter_no_change": 100}
     fused = classifier({"income": 1}, **options).fit(X, y)
-    monkeypatch.setattr(committee, "why_not_fused", lambda network, loss: "it is switched off")
+    monkeypatch.setattr(learners, "why_not_fused", lambda network, loss: "it is switched off")
     batched = classifier({"income": 1}, **options).fit(X, y)
     for name in ("training", "validation"):
         a, b = (np.array(getattr(model.history_, name)) for model in (fused, batched))

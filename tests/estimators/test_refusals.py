@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -22,8 +21,8 @@ CLASS_ERRORS = [
     ({0: 1}, r"`monotonic_cst\[0\]=1` says nothing about single features"),
     ({0: [2, 0, 0]}, r"must hold -1 \(decreasing\), 0"),
     ([1, 0, 0], r"a table \(3, n_features\), a row for every class, or a dictionary by class"),
-    ([[1, 0, 0]], r"`monotonic_cst` has shape \(1, 3\); 3 outputs and 3 features need \(3, 3\)"),
-    ([[1, 0, 0]] * 3, r"must all rise with feature 0: no proof exists"),
+    ([[1, 0, 0]], r"`monotonic_cst` has shape \(1, 3\); give .* a table of shape \(3, 3\)"),
+    ([[1, 0, 0]] * 3, r"must all rise with feature 0, but each would have to gain on the"),
 ]
 
 
@@ -39,7 +38,10 @@ ERRORS = [
     ({"monotonic_cst": {"zzz": 1}}, r"'zzz', which `X` does not have.*use one of these"),
     ({"monotonic_cst": [1, 0]}, r"`monotonic_cst` has 2 entries but `X` has 3 features; give"),
     ({"monotonic_cst": [2, 0, 0]}, r"must hold -1 \(decreasing\), 0 \(free\) or \+1"),
-    ({"monotonic_cst": [[1, 0]]}, r"`monotonic_cst` has shape \(1, 2\); 1 outputs and 3 features"),
+    (
+        {"monotonic_cst": [[1, 0]]},
+        r"`monotonic_cst` has shape \(1, 2\); give .* \(1, 3\)",
+    ),
     ({"lipschitz": 0.0}, r"`lipschitz=0.0` must be positive and finite; choose larger"),
     ({"lipschitz": [1.0]}, r"`lipschitz` has 1 entries but `X` has 3 features"),
     ({"lipschitz": {"dept": 1.0}}, r"did you mean 'debt'"),
@@ -57,7 +59,7 @@ ERRORS = [
     ({"batch_size": "all"}, r"`batch_size='all'` must be a whole number of at least 1, or 'auto'"),
     ({"group_size": 0}, r"`group_size=0` must be a whole number of at least 1, 'auto', or None"),
     ({"group_size": 3}, r"`group_size=3` does not divide"),
-    ({"learning_rate_init": -1}, r"`learning_rate_init=-1` must be a positive finite number"),
+    ({"learning_rate_init": -1}, r"`learning_rate_init=-1` must be positive and finite"),
     ({"tol": -1}, r"`tol=-1` must be a number of at least 0"),
     ({"early_stopping": "auto"}, r"`early_stopping='auto'` is unknown; choose from"),
     ({"validation_fraction": 1.0}, r"`validation_fraction=1.0` must lie between 0 and 1; choose"),
@@ -92,7 +94,7 @@ def test_what_only_a_classifier_refuses() -> None:
         ({"monotonic_cst": [[1, 0, 0]] * 2}, y, r"both classes go the same way with feature 'inc"),
         ({"class_weight": {False: -1, True: 1}}, y, r"must be finite and not negative, and posit"),
         ({"class_weight": {False: 0, True: 0}}, y, r"positive for some class; give such weights"),
-        ({"temperature": 0}, y, r"`temperature=0` must be a positive finite number"),
+        ({"temperature": 0}, y, r"`temperature=0` must be positive and finite"),
     ):
         with pytest.raises(ValueError, match=message):
             classifier(**options).fit(X, labels)
@@ -135,18 +137,17 @@ def test_rows_that_cannot_be_used_are_refused_with_advice() -> None:
     for frame, message in (
         (
             X.assign(age=pd.date_range("2020", periods=20)),
-            r"the columns age of `X` are not numeric",
+            r"column 'age' has type timestamp.*must hold numbers: leave it out",
         ),
         (X.to_numpy().astype(str) + "?", r"some columns of `X` are not numeric"),
     ):
         with pytest.raises(ValueError, match=message):
             classifier().fit(frame, y)
-    with pytest.raises(ValueError, match=r"NaN\), the first in feature 'debt', row 3; missing="):
+    with pytest.raises(
+        ValueError,
+        match=r"1 missing values \(NaN\) in feature 'debt', the first in row 3; missing=",
+    ):
         classifier().fit(X.assign(debt=[np.nan if i == 3 else 1.0 for i in range(20)]), y)
-    city = ["Rome"] * 20
-    for frame in (X.assign(city=city), pl.from_pandas(X).with_columns(pl.Series("city", city))):
-        with pytest.raises(ValueError, match=r"columns city of `X` are not numeric .* leave them"):
-            classifier().fit(frame, y)
     with pytest.raises(ValueError, match=r"at least one non-zero number"):
         classifier().fit(X, y, sample_weight=np.zeros(20))
     with pytest.raises(NotFittedError):

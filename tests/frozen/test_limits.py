@@ -259,7 +259,7 @@ def test_the_engine_refuses_a_merge_of_other_units_and_a_target_of_another_size(
 def test_the_trainer_refuses_shapes_whose_size_overflows() -> None:
     widths = [2**31 - 1] * 6
     with pytest.raises(ValueError, match="too many parameters"):
-        _engine.Stack(widths, [1] * 5, "one", "mse")
+        _engine.Stack(widths, [1] * 5, "one", "squared_error")
 
 
 # ---- doors ---------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def test_the_trainer_refuses_shapes_whose_size_overflows() -> None:
             ]
         ),
         lambda: GroupSort(group_size=2048),
-        lambda: FusedTrainer([4, 2048, 1], n_members=1, loss="mse"),
+        lambda: FusedTrainer([4, 2048, 1], n_members=1, loss="squared_error"),
     ],
 )
 def test_networks_that_sort_too_many_units_are_refused_before_training(
@@ -361,7 +361,7 @@ def test_training_refuses_before_it_begins(tmp_path: Path) -> None:
     rows = "".join(f"{i % 7},{i % 5},{i % 2}\n" for i in range(200))
     table.write_text("a,b,y\n" + rows)
     arguments = ["train", str(table), "--target", "y", "--out", str(tmp_path / "out")]
-    arguments += ["--hidden", "2048,8", "--group-size", "full"]
+    arguments += ["--hidden-layer-sizes", "2048,8", "--group-size", "full"]
     code = f"from isotone.cli import main; main({arguments!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2

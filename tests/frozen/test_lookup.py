@@ -19,7 +19,7 @@ from isotone.frozen import reference
 from isotone.frozen.lookup import Copies
 from isotone.frozen.steps import Dense, Members, Sort, Step, run
 from isotone.inputs.chain import Inputs
-from isotone.inputs.codes import Codes
+from isotone.inputs.knots import Knots
 from isotone.typing import Floats
 
 KNOTS = ([0.0, 0.3, 0.7, 1.0, 4.0], [-2.0, 1.0], np.linspace(-1.0, 1.0, 18).tolist())
@@ -28,7 +28,7 @@ KNOTS = ([0.0, 0.3, 0.7, 1.0, 4.0], [-2.0, 1.0], np.linspace(-1.0, 1.0, 18).toli
 def copied(n_outputs: int = 1, n_members: int = 1, seed: int = 0, **options: Any) -> FrozenNetwork:
     """A network of five copies of one column, one column as it is, a logarithm and 17 copies."""
     rng = np.random.default_rng(seed)
-    codes, dtype = Codes.at(KNOTS), options.get("precision", "float64")
+    codes, dtype = Knots.at(KNOTS), options.get("precision", "float64")
     sources = np.insert(codes.columns, 5, 2)
     sources[6:] += 1
     center, factor = (np.insert(a, 5, 0.5) for a in (codes.scaling.center, codes.scaling.factor))
@@ -110,7 +110,7 @@ def replace_numbers(step: Any) -> Any:
 
 
 def test_copies_are_those_of_the_codes() -> None:
-    codes, x = Codes.at(KNOTS), np.repeat(seams()[:, None], 3, axis=1)
+    codes, x = Knots.at(KNOTS), np.repeat(seams()[:, None], 3, axis=1)
     copies = Copies.of(tuple(codes.columns.tolist()), codes.scaling, 1.0, 2.0**-20, "float64")
     u = copies.expand(copies.cells(x)).T
     assert np.array_equal(u, np.rint(codes.transform(x) * 2**20) / 2**20)
@@ -120,7 +120,7 @@ def test_copies_are_those_of_the_codes() -> None:
 def test_what_does_not_move_is_summed_exactly_and_rounded_once() -> None:
     rng = np.random.default_rng(0)
     weight = rng.normal(size=(2, 6)) * 10.0 ** rng.uniform(-20, 20, (2, 6))
-    scaling = Codes.at([[0.0, 1, 2, 3, 4, 5, 6]]).scaling
+    scaling = Knots.at([[0.0, 1, 2, 3, 4, 5, 6]]).scaling
     table = Copies.of((0,) * 6, scaling, 1.0, None, "float64").sums(weight)
     for row, found in zip(weight, table, strict=True):
         exact = [Fraction(w) for w in row]
@@ -128,7 +128,7 @@ def test_what_does_not_move_is_summed_exactly_and_rounded_once() -> None:
 
 
 def certified_copies(seed: int, n_members: int) -> FrozenNetwork:
-    codes, networks = Codes.at(KNOTS), []
+    codes, networks = Knots.at(KNOTS), []
     for member in range(n_members):
         torch.manual_seed(100 * seed + member)
         n = codes.n_copies

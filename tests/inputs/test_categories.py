@@ -15,6 +15,7 @@ import pytest
 import isotone
 from isotone import cli
 from isotone.data.parquet import noted_categories
+from isotone.inputs.columns import Category, Ordered
 from isotone.losses import Quantile
 from isotone.training.streaming import ParquetRows
 from people import classifier, people, regressor
@@ -52,14 +53,14 @@ FRAMES: dict[str, Any] = {
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
 @pytest.mark.parametrize("make", [classifier, regressor])
-def test_estimators_refuse_categories_with_advice(frame: Any, make: Any) -> None:
+def test_estimators_learn_categories_as_categories(frame: Any, make: Any) -> None:
     y = people(N)[1]
-    advice = r"the columns zone of `X` hold categories.*OneHotEncoder.*astype\(float\) if they are"
-    with pytest.raises(ValueError, match=advice):
-        make().fit(frame, y)
-    model = make(max_iter=1).fit(NUMBERS, y)
-    with pytest.raises(ValueError, match=advice):
-        model.predict(frame)
+    model = make(max_iter=1).fit(frame, y)
+    column = model.network_.inputs.column("zone")
+    assert isinstance(column, Category | Ordered)
+    assert model.predict(frame).shape == (N,)
+    with pytest.raises(ValueError, match=r"column 'zone' is stored as categories.*must hold"):
+        make(max_iter=1).fit(NUMBERS, y).predict(frame)
 
 
 @pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES.keys())
@@ -95,7 +96,8 @@ def run(*words: str) -> int:
     return int(exit_.value.code or 0)
 
 
-QUICK = "--target rating --increasing income:1 --epochs 2 --members 1 --hidden 8 --lipschitz 2"
+SMALL = "--n-members 1 --hidden-layer-sizes 8 --lipschitz 2"
+QUICK = f"--target rating --increasing income:1 --max-iter 2 {SMALL}"
 
 
 def test_the_command_line_refuses_categories_as_it_refuses_text(
@@ -130,7 +132,7 @@ def test_categories_of_many_pieces_are_put_together(stored: Path) -> None:
     y = pd.Categorical(np.where(np.arange(n) < 65_600, "a", np.where(zone == 2, "c", "b")))
     frame = pd.DataFrame({"income": np.arange(n) / n, "zone": pd.Categorical(zone), "y": y})
     frame.to_parquet("large.parquet")
-    words = "--target y --categorical zone --epochs 1 --members 1 --hidden 4 --lipschitz 1"
+    words = f"--target y --categorical zone --max-iter 1 {SMALL}"
     assert run("train large.parquet --out out", words) == 0
     model = isotone.load("out/model.isotone")
     assert model.features == ("income", "zone=1", "zone=2", "zone=3")

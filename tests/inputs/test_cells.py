@@ -257,7 +257,7 @@ def test_true_and_false_are_names_of_classes_in_a_target(tmp_path: Path) -> None
     (tmp_path / "t.csv").write_text(f"a,paid,owner\n{rows}")
     words = ["train", str(tmp_path / "t.csv"), "--target", "paid", "--increasing", "owner:true"]
     with pytest.raises(SystemExit, match="0"):
-        main([*words, "--epochs", "1", "--members", "1", "--out", str(tmp_path / "out")])
+        main([*words, "--max-iter", "1", "--n-members", "1", "--out", str(tmp_path / "out")])
     frozen = load(tmp_path / "out" / "model.isotone")
     assert frozen.classes == ("false", "true")
     assert frozen.features == ("a", "owner")

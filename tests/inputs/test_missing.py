@@ -1,4 +1,4 @@
-"""Missing: gaps are filled and flagged; everything else is left alone."""
+"""Missing values are filled and flagged; everything else is left alone."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ import pandas as pd
 import pytest
 
 import isotone
-from isotone.inputs.missing import Missing
+from isotone.estimators.columns import fills_of
+from isotone.inputs.chain import Inputs
 
 
-def test_present_values_stay_and_gaps_are_flagged() -> None:
+def test_present_values_stay_and_missing_ones_are_flagged() -> None:
     rng = np.random.default_rng(0)
     X = np.where(rng.random((50, 3)) < [0.0, 0.3, 0.3], np.nan, rng.normal(size=(50, 3)))
-    missing = Missing.fit(X, np.ones(50), ["a", "b", "c"])
-    complete = missing.complete(X)
-    present = ~np.isnan(X)
+    inputs = Inputs.numbers(["a", "b", "c"])
+    inputs = inputs.with_fills(fills_of(inputs, X, np.ones(50)))
+    complete, present = inputs.encode(X), ~np.isnan(X)
     np.testing.assert_array_equal(complete[:, :3][present], X[present])
     np.testing.assert_array_equal(complete[:, 3:], np.isnan(X[:, 1:]))
-    assert missing.indicators == ["missing(b)", "missing(c)"]
+    assert inputs.features[3:] == ("missing(b)", "missing(c)")
     assert not np.isnan(complete).any()
 
 
 def test_the_fill_is_the_weighted_median_and_zero_for_an_empty_column() -> None:
     X = np.array([[1.0, np.nan], [2.0, np.nan], [np.nan, np.nan]])
-    assert Missing.fit(X, np.array([1.0, 5.0, 1.0]), ["a", "b"]).fills == {0: 2.0, 1: 0.0}
+    found = fills_of(Inputs.numbers(["a", "b"]), X, np.array([1.0, 5.0, 1.0]))
+    assert found == {"a": 2.0, "b": 0.0}
 
 
-def test_gaps_in_rows_that_do_not_count_are_not_learned_about() -> None:
+def test_missing_values_in_rows_that_do_not_count_are_not_learned_from() -> None:
     X = np.array([[1.0], [np.nan]])
-    assert Missing.fit(X, np.array([1.0, 0.0]), ["a"]).fills == {}
+    assert fills_of(Inputs.numbers(["a"]), X, np.array([1.0, 0.0])) == {}
 
 
 def test_na_of_pandas_is_a_missing_value() -> None:

@@ -106,5 +106,5 @@ def test_messages_name_columns_as_the_frame_does() -> None:
     model = classifier({2: 1}, max_iter=1).fit(NUMBERED, Y)
     gaps = NUMBERED.copy()
     gaps.loc[3, 0] = np.nan
-    with pytest.raises(ValueError, match="the first in feature '0', row 3"):
+    with pytest.raises(ValueError, match="'0' is missing in row 3"):
         model.predict(gaps)

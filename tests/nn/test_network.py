@@ -213,9 +213,9 @@ def test_trap_group_size_mistaken_for_number_of_groups() -> None:
 @pytest.mark.parametrize(
     ("directions", "message"),
     [
-        ([[1, 0], [1, 0], [0, 0]], r"classes \[0, 1\] must all rise with feature 0"),
-        ([[0, -1], [0, 0], [0, -1]], r"classes \[0, 2\] must all fall with feature 1"),
-        ([1, 0], r"classes \[0, 1, 2\] must all rise"),
+        ([[1, 0], [1, 0], [0, 0]], "classes 0 and 1 must all rise with feature 0"),
+        ([[0, -1], [0, 0], [0, -1]], "classes 0 and 2 must all fall with feature 1"),
+        ([1, 0], "classes 0 and 1 and 2 must all rise"),
     ],
 )
 def test_rival_classes_are_refused(directions: Any, message: str) -> None:

@@ -62,7 +62,7 @@ def test_students_are_told_what_their_teacher_says_and_a_share_of_the_truth(task
     says = taught.TEACHER.fit(problem, rows, TEACHER).score(rows.X)
     for truth in (0.0, 0.5):
         setting = Setting((32, 32), 0.5, 1.0, 256, truth)
-        told = pupils.rows(problem, lesson.view, rows, setting).target.numpy().ravel()
+        told = pupils.rows(problem, lesson.view, rows, setting).y.ravel()
         assert np.allclose(
             lesson.view.restore(told), truth * rows.y + (1 - truth) * says, atol=1e-5
         )

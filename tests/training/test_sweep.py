@@ -23,6 +23,7 @@ from isotone.cli.columns import choose_columns
 from isotone.cli.options import counts_of, numbers_of
 from isotone.data.table import open_table
 from isotone.training import sweep
+from isotone.training.rows import Rows
 from isotone.training.sweep import Grid, Problem
 from isotone.training.train import Recipe
 from isotone.workers import Processes
@@ -31,18 +32,22 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 2))
 Y = (X.sum(axis=1) > 0).astype(float)
 RECIPE = Recipe(epochs=2, batch_size=100)
-PROBLEM = Problem((X[:200], Y[:200]), (X[200:], Y[200:]), (1, 0), RECIPE)
+PROBLEM = Problem(Rows(X[:200], Y[:200]), Rows(X[200:], Y[200:]), (1, 0), RECIPE)
 HERE = Processes(1)
-GRID = Grid(seeds=(0, 1, 2), lipschitz=(1.0, 2.0), hidden=((4,), (6, 6)), losses=("hinge:0.5",))
+GRID = Grid(
+    seeds=(0, 1, 2), lipschitz=(1.0, 2.0), hidden_layer_sizes=((4,), (6, 6)), losses=("hinge:0.5",)
+)
 
 
 def sorted_runs(table: pa.Table) -> Any:
-    return table.sort_by([(name, "ascending") for name in ("hidden", "loss", "lipschitz", "seed")])
+    return table.sort_by(
+        [(name, "ascending") for name in ("hidden_layer_sizes", "loss", "lipschitz", "seed")]
+    )
 
 
 def test_every_combination_is_run_once(tmp_path: Path) -> None:
     results = sweep.sweep(PROBLEM, GRID, tmp_path, HERE, shard_size=4)
-    runs = {(r["hidden"], r["lipschitz"], r["seed"]) for r in results.to_pylist()}
+    runs = {(r["hidden_layer_sizes"], r["lipschitz"], r["seed"]) for r in results.to_pylist()}
     assert results.num_rows == len(runs) == len(GRID) == 12
     assert pa.parquet.read_table(tmp_path / "results.parquet").equals(results)
 
@@ -97,8 +102,9 @@ def table(tmp_path: Path) -> Path:
 
 
 def command(table: Path, out: Path) -> list[str]:
-    grid = "--seeds 0:6 --lipschitz 1,2 --hidden 4 --epochs 3 --batch-size 50 --shard-size 1"
+    grid = "--seeds 0:6 --lipschitz 1,2 --hidden-layer-sizes 4 --max-iter 3 --batch-size 50"
     words = f"sweep {table} --target y --increasing a,b --workers 1 {grid} --out {out}"
+    words += " --shard-size 1"
     return words.split()
 
 
@@ -137,13 +143,13 @@ def test_a_killed_command_goes_on_to_the_same_results(table: Path, tmp_path: Pat
         ("--target y --features a,y", "'y', which is the target and cannot be a feature too"),
         ("--target y --seeds x", "must hold whole numbers"),
         ("--target y --lipschitz x", "must hold numbers separated by commas"),
-        ("--target y --loss rms", "choose from cross-entropy"),
+        ("--target y --loss rms", "choose from 'cross_entropy'"),
         ("--target y --seeds 3:3", "holds no number"),
         ("--target y --shard-size 0", "greater than or equal to 1"),
         ("--target a --features b", "needs a target of 0 and 1 but 'a' holds"),
         ("--target y --log a", "column 'a' goes down to -"),
         ("--target y --increasing a:1", "leave out ':1', or use isotone train"),
-        ("--target y --hidden 4-x", "must hold whole numbers of at least 1"),
+        ("--target y --hidden-layer-sizes 4-x", "must hold whole numbers of at least 1"),
     ],
 )
 def test_bad_arguments_are_explained(
@@ -160,14 +166,14 @@ def test_rows_that_cannot_be_learned_give_one_message_and_no_traceback(
 ) -> None:
     huge = tmp_path / "huge.csv"
     pa.csv.write_csv(pa.table({"a": X[:, 0], "y": 1e30 * X[:, 1]}), huge)
-    words = [str(huge), "--target", "y", "--loss", "squared-error", "--seeds", "0:2"]
+    words = [str(huge), "--target", "y", "--loss", "squared_error", "--seeds", "0:2"]
     with pytest.raises(SystemExit) as exit_:
         cli.main(["sweep", *words, "--workers", "1", "--out", str(tmp_path / "out")])
     assert exit_.value.code == 2
     error = capfd.readouterr().err
-    assert "the runs with hidden 20-20, loss squared-error, λ 1, 2, 4 fail" in error
+    assert "the runs with hidden_layer_sizes 20-20, loss squared_error, λ 1, 2, 4 fail" in error
     assert "Traceback" not in error
-    assert error.count("error") == 1 + error.count("squared-error")
+    assert error.count("error") == 1 + error.count("squared_error")
 
 
 def test_a_scheduler_that_is_not_there_is_explained(

@@ -20,6 +20,7 @@ import isotone
 from isotone.arithmetic import ieee_arithmetic
 from isotone.cli.certify import certify
 from isotone.cli.export import export
+from isotone.cli.options import Command
 from isotone.cli.report import report
 from isotone.cli.score import score
 from isotone.cli.show import show
@@ -49,7 +50,7 @@ app = typer.Typer(
     cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
 for command in (train, certify, score, show, report, export, trigger, sweep, transport):
-    app.command()(command)
+    app.command(cls=Command)(command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -92,8 +93,10 @@ _EXPECTED = (ValueError, OSError, ImportError, MemoryError, OverflowError, Recur
 
 
 def _message(error: Exception) -> str:
-    if isinstance(error, ModuleNotFoundError) and error.name in ("torch", "sklearn", "scipy"):
-        return lacking("this command trains networks and", error.name, "train")
+    if isinstance(error, ModuleNotFoundError):
+        package = (error.name or "").partition(".")[0]
+        if package in ("torch", "sklearn", "scipy"):
+            return lacking("this command trains networks and", package, "train")
     if isinstance(error, IsADirectoryError) and error.filename is not None:
         inside = Path(error.filename) / "model.isotone"
         hint = f"give the model in it, {inside}" if inside.is_file() else "give a file in it"

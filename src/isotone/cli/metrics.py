@@ -7,11 +7,11 @@ import warnings
 
 import numpy as np
 
-from isotone.cli.rows import LabeledRows
 from isotone.frozen.network import FrozenNetwork
+from isotone.training.rows import Rows
 
 
-def judge(frozen: FrozenNetwork, rows: LabeledRows) -> dict[str, float]:
+def judge(frozen: FrozenNetwork, rows: Rows) -> dict[str, float]:
     """Metrics by name, without those that these rows do not define."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about metrics that these rows do not define: left out
@@ -25,20 +25,20 @@ def judge(frozen: FrozenNetwork, rows: LabeledRows) -> dict[str, float]:
     return {"validation rows": float(len(rows))} | defined
 
 
-def _of_values(frozen: FrozenNetwork, rows: LabeledRows) -> dict[str, float]:
+def _of_values(frozen: FrozenNetwork, rows: Rows) -> dict[str, float]:
     from sklearn import metrics
 
-    score, weights = frozen.score_features(rows.X), {"sample_weight": rows.weight}
+    score, weights = frozen.score_features(rows.x), {"sample_weight": rows.weight}
     return {
         "R2": metrics.r2_score(rows.y, score, **weights),
         "RMSE": metrics.root_mean_squared_error(rows.y, score, **weights),
     }
 
 
-def _of_two_classes(frozen: FrozenNetwork, rows: LabeledRows) -> dict[str, float]:
+def _of_two_classes(frozen: FrozenNetwork, rows: Rows) -> dict[str, float]:
     from sklearn import metrics
 
-    score, weights = frozen.score_features(rows.X), {"sample_weight": rows.weight}
+    score, weights = frozen.score_features(rows.x), {"sample_weight": rows.weight}
     probability = frozen.to_probability(score)
     return {
         "AUC": metrics.roc_auc_score(rows.y, score, **weights),
@@ -47,10 +47,10 @@ def _of_two_classes(frozen: FrozenNetwork, rows: LabeledRows) -> dict[str, float
     }
 
 
-def _of_classes(frozen: FrozenNetwork, rows: LabeledRows) -> dict[str, float]:
+def _of_classes(frozen: FrozenNetwork, rows: Rows) -> dict[str, float]:
     from sklearn import metrics
 
-    score, weights = frozen.score_features(rows.X), {"sample_weight": rows.weight}
+    score, weights = frozen.score_features(rows.x), {"sample_weight": rows.weight}
     probability, numbers = frozen.to_probability(score), np.arange(frozen.n_outputs)
     probability /= probability.sum(axis=1, keepdims=True)  # each is rounded on its own
     return {

@@ -1,16 +1,45 @@
-"""Options: how names and numbers are listed in one, and how a hint spells one out."""
+"""Options: those that several commands share, how one lists names and numbers, and hints."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
 
 Names = str | Sequence[str] | None  # an option with commas, or one that was given several times
+
+TablePath = Annotated[str, typer.Argument(help="CSV, Parquet or ROOT (file.root:tree).")]
+Features = Annotated[
+    list[str] | None, typer.Option(help="Columns a,b,...; default: all but an index.")
+]
+MaxIter = Annotated[int, typer.Option(min=1, help="Passes over the rows, at most.")]
+
+RENAMED = {  # since 0.1
+    "--epochs": "--max-iter",
+    "--hidden": "--hidden-layer-sizes",
+    "--members": "--n-members",
+    "--seed": "--random-state",
+}
 
 _QUOTED = r'"(?:[^"]|"")*"'
 _PART = re.compile(rf"(?:(?:^|(?<=[,:=\s])){_QUOTED}|[^,])+")
 _NAME = re.compile(rf"(?:^|(?<=[:=]))({_QUOTED})(?=$|[:=])")
+
+
+class Command(TyperCommand):
+    """A command that knows the former names of its options."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        known = {name for parameter in self.params for name in parameter.opts}
+        for name in (word.partition("=")[0] for word in args):
+            now = RENAMED.get(name)
+            if name not in known and now in known:
+                raise ValueError(f"`{name}` is an option of isotone 0.1; write `{now}` instead")
+        return super().parse_args(ctx, args)
 
 
 def listed(text: Names) -> tuple[str, ...]:
@@ -78,12 +107,13 @@ def size_of(text: str) -> int | None:
     return int(size)
 
 
-def widths_of(text: str) -> tuple[int, ...]:
+def sizes_of(text: str) -> tuple[int, ...]:
     """Widths of hidden layers separated by commas."""
-    widths = [part.isdecimal() and int(part) > 0 for part in listed(text)]
-    if not widths or not all(widths):
+    sizes = [part.isdecimal() and int(part) > 0 for part in listed(text)]
+    if not sizes or not all(sizes):
         raise ValueError(
-            f"`--hidden {text}` must hold whole numbers of at least 1, such as 32,32, or 16"
+            f"`--hidden-layer-sizes {text}` must hold whole numbers of at least 1, such as 32,32, "
+            "or 16"
         )
     return tuple(int(part) for part in listed(text))
 

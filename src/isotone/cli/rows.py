@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from isotone.checks import check_fraction, check_weights
 from isotone.cli.columns import Columns, check_numbers
 from isotone.cli.options import spelled
 from isotone.cli.target import Target, read_target
@@ -20,45 +20,21 @@ from isotone.inputs.cells import finite_or_blank, floats, is_blank, is_text, tru
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category
 from isotone.inputs.frames import is_category
-from isotone.typing import Bools, Floats, Indices
+from isotone.training.rows import Rows, split
+from isotone.typing import Bools, Floats
 
 _MANY = 20  # rows that no other column counts by chance
 _YES_OR_NO = {"yes", "no", "y", "n", "t", "f", "on", "off", "none", ""}
 
 
 @dataclass(frozen=True, eq=False)
-class LabeledRows:
-    """Encoded rows, NaN where numbers are missing, with targets and perhaps weights.
-
-    Parameters
-    ----------
-    y : values, or numbers of classes
-    """
-
-    X: Floats
-    y: Floats
-    weight: Floats | None = None
-
-    def __len__(self) -> int:
-        return len(self.X)
-
-    def __getitem__(self, mask: Any) -> LabeledRows:
-        weight = None if self.weight is None else self.weight[mask]
-        return LabeledRows(self.X[mask], self.y[mask], weight)
-
-    def counted(self) -> Indices:
-        """Numbers of the rows that do not have weight 0."""
-        return np.arange(len(self)) if self.weight is None else np.flatnonzero(self.weight > 0)
-
-
-@dataclass(frozen=True, eq=False)
 class Reading:
-    """What `read_rows` found."""
+    """What `read_rows` found: encoded rows, NaN where numbers are missing."""
 
     inputs: Inputs
     target: Target
-    training: LabeledRows
-    validation: LabeledRows
+    training: Rows
+    validation: Rows
 
 
 def read_rows(
@@ -72,14 +48,12 @@ def read_rows(
     positive: str | None = None,
 ) -> Reading:
     """Rows to train on, and rows to judge by: a part of the table, or another one."""
-    from isotone.training.rows import split
-
     _refuse_text(table, columns)
     inputs = find_inputs(table, columns.features, columns.categorical)
     rows, cells = _read(table, inputs, columns.target, weights)
     _check_gaps(table, rows, inputs, gaps_allowed)
-    check_numbers(columns, inputs.uncompleted, rows.X)
-    _warn_of_counters(inputs.uncompleted, rows.X)
+    check_numbers(columns, inputs.uncompleted, rows.x)
+    _warn_of_counters(inputs.uncompleted, rows.x)
     counted = rows.counted()
     target, y = read_target(columns.target, cells.take(counted), loss, counted)
     target, y = target.with_positive(positive, y)
@@ -106,11 +80,7 @@ def _fraction(validation: str) -> float | None:
         fraction = float(validation)
     except ValueError:
         return None
-    if not 0 < fraction < 1:
-        raise ValueError(
-            f"`--validation {validation}` must lie between 0 and 1, as 0.2 does, or be a table"
-        )
-    return fraction
+    return check_fraction("--validation", fraction)
 
 
 def _refuse_text(table: Table, columns: Columns) -> None:
@@ -182,9 +152,7 @@ def _warn_of_counters(names: Sequence[str], X: Floats) -> None:
             )
 
 
-def _read(
-    table: Table, inputs: Inputs, target: str, weights: str | None
-) -> tuple[LabeledRows, pa.Array]:
+def _read(table: Table, inputs: Inputs, target: str, weights: str | None) -> tuple[Rows, pa.Array]:
     """Features and weights, and the cells of the target."""
     names = [*inputs.names, target, *([weights] if weights else [])]
     X, cells, weight, n_rows = [], [], [], 0
@@ -196,30 +164,16 @@ def _read(
         n_rows += batch.num_rows
     if n_rows == 0:
         raise ValueError(f"{table.path!r} has no rows; training needs some")
-    together = np.concatenate(X)
-    rows = LabeledRows(together, np.zeros(n_rows), np.concatenate(weight) if weights else None)
-    _check_weights(rows.weight, weights)
+    rows = Rows(np.concatenate(X), np.zeros(n_rows))
+    if weights:
+        every = check_weights(f"--weights {weights}", np.concatenate(weight), n_rows)
+        rows = replace(rows, weight=every)
     return rows, pa.chunked_array(cells).combine_chunks()
 
 
-def _check_weights(weight: Floats | None, name: str | None) -> None:
-    if weight is None:
-        return
-    bad = ~(weight >= 0)
-    if bad.any():
-        row = int(bad.argmax())
-        what = "missing" if np.isnan(weight[row]) else f"{weight[row]:g}"
-        raise ValueError(
-            f"the weight {name!r} is {what} in row {row} (data rows, counted from 0); weights "
-            "must be 0 or more: correct or drop such rows"
-        )
-    if not weight.any():
-        raise ValueError(f"the weight {name!r} is 0 in all rows; some must count")
-
-
-def _check_gaps(table: Table, rows: LabeledRows, inputs: Inputs, allowed: bool) -> None:
+def _check_gaps(table: Table, rows: Rows, inputs: Inputs, allowed: bool) -> None:
     """Refuse empty columns, and gaps unless they are allowed."""
-    gaps = np.isnan(rows.X)
+    gaps = np.isnan(rows.x)
     names = inputs.uncompleted
     empty = [name for i, name in enumerate(names) if gaps[:, i].all()]
     if empty:
@@ -230,7 +184,7 @@ def _check_gaps(table: Table, rows: LabeledRows, inputs: Inputs, allowed: bool) 
             f"numbers; leave it out{hint}"
         )
     missing = {f"missing({c.name})": c.name for c in inputs.columns if isinstance(c, Category)}
-    holes = [(missing[n], rows.X[:, i] > 0) for i, n in enumerate(names) if n in missing]
+    holes = [(missing[n], rows.x[:, i] > 0) for i, n in enumerate(names) if n in missing]
     holes += [(n, gaps[:, i]) for i, n in enumerate(names) if gaps[:, i].any()]
     if holes and not allowed:
         name, mask = holes[0]
@@ -244,12 +198,12 @@ def _check_gaps(table: Table, rows: LabeledRows, inputs: Inputs, allowed: bool) 
 
 def _read_validation(
     table: Table, validation: str, inputs: Inputs, target: Target, weights: str | None
-) -> LabeledRows:
+) -> Rows:
     if validation == table.path:
         raise ValueError("`--validation` is the table itself; give other rows, or a fraction")
     other = open_table(validation)
     rows, cells = _read(other, inputs, target.name, weights)
-    loss = "squared-error" if target.classes is None else "cross-entropy"
+    loss = "squared_error" if target.classes is None else "cross_entropy"
     counted = rows.counted()
     found = read_target(target.name, cells.take(counted), loss, counted, varied=False)
     return replace(rows[counted], y=_same_classes(target, *found))
@@ -274,8 +228,8 @@ def _same_classes(target: Target, other: Target, y: Floats) -> Floats:
     return np.array(numbers)
 
 
-def _refuse_new_gaps(path: str, rows: LabeledRows, other: LabeledRows, inputs: Inputs) -> None:
-    new = np.isnan(other.X).any(axis=0) & ~np.isnan(rows.X).any(axis=0)
+def _refuse_new_gaps(path: str, rows: Rows, other: Rows, inputs: Inputs) -> None:
+    new = np.isnan(other.x).any(axis=0) & ~np.isnan(rows.x).any(axis=0)
     if new.any():
         name = inputs.uncompleted[int(new.argmax())]
         raise ValueError(
@@ -284,11 +238,11 @@ def _refuse_new_gaps(path: str, rows: LabeledRows, other: LabeledRows, inputs: I
         )
 
 
-def _traits(rows: LabeledRows, target: Target) -> Bools:
+def _traits(rows: Rows, target: Target) -> Bools:
     """What some rows have and others do not: gaps, and classes."""
     classes = range(len(target.classes or ()))
     of_class = [rows.y == k for k in classes]
-    return np.column_stack([np.isnan(rows.X), *of_class])
+    return np.column_stack([np.isnan(rows.x), *of_class])
 
 
 def _only_there(traits: Bools, left: Bools) -> Bools:

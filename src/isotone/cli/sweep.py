@@ -11,16 +11,27 @@ import pyarrow as pa
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from isotone.checks import check_fraction
 from isotone.cli import terminal
 from isotone.cli.columns import Columns, check_numbers, choose_columns
 from isotone.cli.destination import check_directory
-from isotone.cli.options import counts_of, listed, numbers_of, size_of, widths_of
+from isotone.cli.options import (
+    Features,
+    MaxIter,
+    TablePath,
+    counts_of,
+    listed,
+    numbers_of,
+    size_of,
+    sizes_of,
+)
 from isotone.cli.terminal import errors, output, printable
 from isotone.cli.workers import workers_of
 from isotone.data.table import open_table, read_numbers, split_tree
 from isotone.files import refuse_overwriting
 from isotone.inputs.cells import floats
 from isotone.inputs.scaling import Scaling
+from isotone.training.rows import Rows, split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,12 +40,10 @@ if TYPE_CHECKING:
 
 
 def sweep(
-    table: Annotated[str, typer.Argument(help="CSV, Parquet or ROOT (file.root:tree).")],
+    table: TablePath,
     target: Annotated[str, typer.Option(help="Column to learn: 0/1, or a number.")],
     out: Annotated[Path, typer.Option(help="Directory for shards and results.parquet.")],
-    features: Annotated[
-        list[str] | None, typer.Option(help="Columns a,b,...; default: all but an index.")
-    ] = None,
+    features: Features = None,
     increasing: Annotated[
         list[str] | None, typer.Option(help="Features that may only raise the prediction: a,b.")
     ] = None,
@@ -44,12 +53,12 @@ def sweep(
     log: Annotated[list[str] | None, typer.Option(help="Take the logarithm of these.")] = None,
     seeds: Annotated[str, typer.Option(help="0:100, or 1,2,3.")] = "0:32",
     lipschitz: Annotated[str, typer.Option(help="Values of λ, scaled units.")] = "1,2,4",
-    hidden: Annotated[str, typer.Option(help="Widths, as 20-20,32-32.")] = "20-20",
+    hidden_layer_sizes: Annotated[str, typer.Option(help="Widths, as 20-20,32-32.")] = "20-20",
     loss: Annotated[
-        str, typer.Option(help="Losses, as cross-entropy,hinge:0.1.")
-    ] = "cross-entropy",
+        str, typer.Option(help="Losses, as cross_entropy,hinge:0.1.")
+    ] = "cross_entropy",
     group_size: Annotated[str, typer.Option(help="Units sorted together, or full.")] = "full",
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs at most.")] = 50,
+    max_iter: MaxIter = 50,
     batch_size: Annotated[int, typer.Option(min=1, help="Rows per step.")] = 256,
     validation: Annotated[float, typer.Option(help="Fraction of the rows.")] = 0.2,
     shard_size: Annotated[int, typer.Option(min=1, help="Members trained together.")] = 32,
@@ -79,14 +88,15 @@ def sweep(
             )
     check_directory(out)
     refuse_overwriting([out / "results.parquet"], [split_tree(table)[0]])
-    recipe = Recipe(epochs=epochs, batch_size=batch_size)
+    recipe = Recipe(epochs=max_iter, batch_size=batch_size)
     size = size_of(group_size)
-    if not 0 < validation < 1:
-        raise ValueError(f"`--validation {validation:g}` must lie between 0 and 1, as 0.2 does")
+    check_fraction("--validation", validation)
     grid = Grid(
         seeds=counts_of(seeds, "seeds"),
         lipschitz=numbers_of(lipschitz, "lipschitz"),
-        hidden=tuple(widths_of(w.replace("-", ",")) for w in listed(hidden)),
+        hidden_layer_sizes=tuple(
+            sizes_of(sizes.replace("-", ",")) for sizes in listed(hidden_layer_sizes)
+        ),
         losses=listed(loss),
     )
     problem = _problem(table, columns, recipe, size, validation)
@@ -104,7 +114,6 @@ def sweep(
 def _problem(
     path: str, columns: Columns, recipe: Any, group_size: int | None, fraction: float
 ) -> Problem:
-    from isotone.training.rows import split
     from isotone.training.sweep import Problem
 
     _refuse_text(path, columns.target)
@@ -116,8 +125,8 @@ def _problem(
     training, held_out = split(len(X), fraction)
     scaling = Scaling.fit(X[training], list(columns.kinds))
     x = scaling.transform(X)
-    rows = (x[training], y[training]), (x[held_out], y[held_out])
-    return Problem(*rows, columns.monotonic_cst, recipe, group_size)
+    rows = Rows(x, y)
+    return Problem(rows[training], rows[held_out], columns.monotonic_cst, recipe, group_size)
 
 
 def _refuse_text(path: str, target: str) -> None:
@@ -136,13 +145,13 @@ def _check_target(problem: Problem, losses: Sequence[str], target: str) -> None:
     """Refuse losses for classes unless the target holds 0 and 1."""
     from isotone.losses import parse_loss
 
-    different = np.unique(np.concatenate([problem.training[1], problem.validation[1]]))
+    different = np.unique(np.concatenate([problem.training.y, problem.validation.y]))
     wrong = [loss for loss in losses if parse_loss(loss).outputs == "logits"]
     if wrong and not np.array_equal(different, [0, 1]):
         shown = ", ".join(f"{value:g}" for value in different[:4])
         raise ValueError(
             f"`--loss {wrong[0]}` of a sweep needs a target of 0 and 1 but {target!r} holds "
-            f"{shown}{', ...' if len(different) > 4 else ''}; choose --loss squared-error, make "
+            f"{shown}{', ...' if len(different) > 4 else ''}; choose --loss squared_error, make "
             "such a column, or use isotone train, which takes all classes"
         )
 
@@ -155,7 +164,7 @@ def _progress() -> Progress:
 
 def _print_best(results: Any, out: Path) -> None:
     """The three runs with the lowest validation loss, for every loss."""
-    heads = "loss", "hidden", "lipschitz", "seed", "validation_loss", "best_epoch"
+    heads = "loss", "hidden_layer_sizes", "lipschitz", "seed", "validation_loss", "best_epoch"
     table = terminal.columns(*(head.replace("_", " ") for head in heads))
     runs = sorted(results.to_pylist(), key=lambda run: (run["loss"], run["validation_loss"]))
     for _, same in groupby(runs, key=lambda run: run["loss"]):

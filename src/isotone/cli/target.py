@@ -5,31 +5,22 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from isotone.checks import refuse_rivals
 from isotone.cli.columns import SIGNS, Direction, suggest
 from isotone.cli.options import spelled
 from isotone.data.categories import MAX_CATEGORIES
 from isotone.inputs.cells import decoded, floats, is_blank, labels
 from isotone.inputs.frames import is_category
-from isotone.typing import Floats, Indices
+from isotone.typing import Floats, Indices, RegressionLoss
 
 _FEW = 10  # whole numbers that might be meant as classes
-
-CLASSIFICATION = {
-    "cross-entropy": "log_loss",
-    "hinge": "hinge",
-    "dynamic-hinge": "dynamic_hinge",
-}
-REGRESSION = {
-    "squared-error": "squared_error",
-    "absolute-error": "absolute_error",
-    "quantile": "quantile",
-}
+_REGRESSION = get_args(RegressionLoss)
 
 
 @dataclass(frozen=True)
@@ -58,7 +49,7 @@ class Target:
     def describe(self) -> str:
         """What the scores of a model are about."""
         if self.classes is None:
-            hint = " (for classes instead: --loss cross-entropy)" if self.few else ""
+            hint = " (for classes instead: --loss cross_entropy)" if self.few else ""
             return f"{self.name}, as a number{hint}"
         if len(self.classes) == 2:
             other, positive = self.classes
@@ -70,7 +61,7 @@ class Target:
         self, directions: Sequence[Direction], features: Sequence[str]
     ) -> list[int] | list[list[int]]:
         """Directions of the features; with more than two classes, for every class."""
-        table = np.zeros((self.n_outputs, len(features)), dtype=int)
+        table = np.zeros((self.n_outputs, len(features)), dtype=np.int8)
         for direction in directions:
             output, sign = self._output(direction, directions)
             place = output, features.index(direction.column)
@@ -80,7 +71,8 @@ class Target:
                     "choose one of them"
                 )
             table[place] = sign
-        self._refuse_rivals(table, features)
+        if self.n_outputs > 1:
+            refuse_rivals(table, features, self.classes or ())
         rows: list[list[int]] = table.tolist()
         return rows[0] if self.n_outputs == 1 else rows
 
@@ -91,7 +83,7 @@ class Target:
             if named is not None:
                 raise ValueError(
                     f"`{direction.option}` names a class but {self.name!r} is learned as a "
-                    f"number; leave out ':{named}', or add `--loss cross-entropy`"
+                    f"number; leave out ':{named}', or add `--loss cross_entropy`"
                 )
             return 0, direction.sign
         if named is None:
@@ -130,7 +122,7 @@ class Target:
         if self.classes is None:
             raise ValueError(
                 f"`{option}` names a class but {self.name!r} is learned as a number; leave it "
-                "out, or add `--loss cross-entropy`"
+                "out, or add `--loss cross_entropy`"
             )
         if len(self.classes) > 2:
             raise ValueError(
@@ -141,21 +133,6 @@ class Target:
         if self._class(option, named) == 1:
             return replace(self, chosen=True), y
         return replace(self, classes=self.classes[::-1], chosen=True), 1.0 - y
-
-    def _refuse_rivals(self, table: NDArray[np.int_], features: Sequence[str]) -> None:
-        """Of several classes, one may rise with a feature and one may fall."""
-        for sign, word in ((1, "increasing"), (-1, "decreasing")):
-            rivals = np.argwhere((table == sign).sum(axis=0) > 1)
-            if len(rivals):
-                feature = int(rivals[0, 0])
-                names = [
-                    str((self.classes or ())[k]) for k in np.where(table[:, feature] == sign)[0]
-                ]
-                raise ValueError(
-                    f"`--{word} {features[feature]}` is asked for the classes "
-                    f"{' and '.join(names)}, but only one of them can be sure to gain on all "
-                    "others; name one"
-                )
 
 
 def read_target(
@@ -224,13 +201,13 @@ def _of_texts(name: str, texts: list[str]) -> tuple[Target, Floats]:
 
 def _of_numbers(name: str, values: Floats, loss: str) -> tuple[Target, Floats]:
     unique, index = np.unique(values, return_inverse=True)
-    if loss in REGRESSION or (not loss and len(unique) != 2):
+    if loss in _REGRESSION or (not loss and len(unique) != 2):
         few = len(unique) <= _FEW and not loss and bool(np.all(unique == np.rint(unique)))
         return Target(name, few=few), values
     if len(unique) > 2 and (len(unique) > MAX_CATEGORIES or np.any(unique != np.rint(unique))):
         raise ValueError(
             f"`--loss {loss}` needs classes but {name!r} holds {len(unique)} numbers such as "
-            f"{unique[0]:g} and {unique[1]:g}; choose --loss squared-error, or make a column of "
+            f"{unique[0]:g} and {unique[1]:g}; choose --loss squared_error, or make a column of "
             "classes"
         )
     return Target(name, tuple(f"{value:.17g}" for value in unique)), index.astype(np.float64)

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import json
-import math
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import numpy as np
 import typer
 
-import isotone
 from isotone.certificate.certify import Certificate
+from isotone.checks import check_choice, check_positive
 from isotone.cli import terminal
 from isotone.cli.columns import Columns, choose_columns, suggest
 from isotone.cli.destination import Destination
 from isotone.cli.metrics import judge
-from isotone.cli.options import listed, one_number, size_of, spelled, widths_of
-from isotone.cli.rows import LabeledRows, Reading, read_rows
-from isotone.cli.target import CLASSIFICATION, REGRESSION, Target
+from isotone.cli.options import (
+    Features,
+    MaxIter,
+    TablePath,
+    listed,
+    one_number,
+    size_of,
+    sizes_of,
+    spelled,
+)
+from isotone.cli.rows import Reading, read_rows
+from isotone.cli.target import Target
 from isotone.cli.terminal import output, printable
 from isotone.data.table import open_table, split_tree
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
@@ -30,25 +38,25 @@ from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category
 from isotone.inputs.scaling import Kind, Log
 from isotone.locks import making, sole_use
+from isotone.training.rows import Rows
+from isotone.typing import ClassificationLoss, Gaps, RegressionLoss
 
 if TYPE_CHECKING:
-    from isotone.estimators.certified import CertifiedEstimator
-    from isotone.training.recipe import History
+    from isotone.estimators.estimator import MonotonicEstimator
 
 _FILES = ("certificate.json", "history.json", "metrics.json")  # beside the model
 _PARTS = ("scan", "members")  # of checkpoints
+_CLASSIFICATION, _REGRESSION = get_args(ClassificationLoss), get_args(RegressionLoss)
 
 
 def train(
-    table: Annotated[str, typer.Argument(help="CSV, Parquet or ROOT (file.root:tree).")],
+    table: TablePath,
     target: Annotated[str, typer.Option(help="Column to learn: classes or numbers.")],
     out: Annotated[Path, typer.Option(help="Directory for all results, or a file .isotone.")],
     positive: Annotated[
         str | None, typer.Option(help="With two classes, the one that scores refer to.")
     ] = None,
-    features: Annotated[
-        list[str] | None, typer.Option(help="Columns a,b,...; default: all but an index.")
-    ] = None,
+    features: Features = None,
     increasing: Annotated[
         list[str] | None,
         typer.Option(help="Features that may only raise the prediction: a,b, or a:CLASS."),
@@ -61,13 +69,13 @@ def train(
         list[str] | None, typer.Option(help="Columns of text: one feature for every category.")
     ] = None,
     missing: Annotated[
-        str, typer.Option(help="Missing values: refuse, or indicator (learn from them).")
-    ] = "refuse",
+        str, typer.Option(help="Missing values: error, or indicator (learn from them).")
+    ] = "error",
     lipschitz: Annotated[str, typer.Option(help="λ: 2, or a=2,b=0.5, or auto.")] = "auto",
     log: Annotated[
         list[str] | None, typer.Option(help="Logarithm of these: a,b, or b=0.5 for log(b + 0.5).")
     ] = None,
-    hidden: Annotated[str, typer.Option(help="Widths of the hidden layers.")] = "32,32",
+    hidden_layer_sizes: Annotated[str, typer.Option(help="Widths of hidden layers.")] = "32,32",
     group_size: Annotated[
         str, typer.Option(help="Units sorted together: 2, full, auto.")
     ] = "auto",
@@ -75,9 +83,11 @@ def train(
     class_weight: Annotated[
         str, typer.Option(help="none, or balanced: rare classes count as much as others.")
     ] = "none",
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the rows.")] = 100,
-    members: Annotated[int, typer.Option(min=1, help="Networks to average into one.")] = 4,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same model.")] = 0,
+    max_iter: MaxIter = 100,
+    n_members: Annotated[int, typer.Option(min=1, help="Networks to average into one.")] = 4,
+    random_state: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="The same gives the same model.")
+    ] = 0,
     weights: Annotated[str | None, typer.Option(help="Column of weights of the rows.")] = None,
     validation: Annotated[str, typer.Option(help="A fraction of the rows, or a table.")] = "0.2",
     resume: Annotated[bool, typer.Option("--resume", help="Resume a killed run.")] = False,
@@ -89,9 +99,9 @@ def train(
     that of --positive, or else the larger of two numbers. The score of two classes is about that
     of --positive, by default the last in order: a larger score makes that class more likely.
 
-    Losses: cross-entropy for classes, and for two of them hinge or dynamic-hinge; squared-error,
-    absolute-error, quantile or quantile:0.9 for numbers. Whole numbers are learned as classes with
-    --loss cross-entropy.
+    Losses: cross_entropy for classes, and for two of them hinge or dynamic_hinge; squared_error,
+    absolute_error, quantile or quantile:0.9 for numbers. Whole numbers are learned as classes with
+    --loss cross_entropy.
 
     Options that take columns may be repeated. A name with a comma, or with spaces around it, is
     put in double quotes: '"income, net",debt'.
@@ -101,7 +111,8 @@ def train(
 
     isotone train loans.csv --target paid --increasing income:yes --decreasing debt:yes --out model
     """
-    _check_choices(missing=missing, class_weight=class_weight)
+    check_choice("--missing", missing, get_args(Gaps))
+    check_choice("--class-weight", class_weight, ("none", "balanced"))
     destination = Destination.of(out, "model.isotone")
     parts = [destination.checkpoints / name for name in _PARTS]
     refuse_overwriting(
@@ -125,47 +136,32 @@ def train(
     estimator = _estimator(reading, columns, kind, level, class_weight)
     estimator.set_params(
         lipschitz=_lipschitz(lipschitz, columns, reading.inputs),
-        hidden_layer_sizes=widths_of(hidden),
+        hidden_layer_sizes=sizes_of(hidden_layer_sizes),
         group_size=_group_size(group_size),
-        missing={"refuse": "error"}.get(missing, missing),
-        max_iter=epochs,
-        n_members=members,
-        random_state=seed,
+        missing=missing,
+        max_iter=max_iter,
+        n_members=n_members,
+        random_state=random_state,
         verbose=True,
     )
-    provenance = {
-        "table": file_name(table),
-        "target": target,
-        "rows": len(reading.training),
-        "seed": seed,
-    }
+    made_from = {"table": file_name(table), "target": target, "rows": len(reading.training)}
+    provenance = made_from | {"random_state": random_state}
+    estimator.rename(lambda network: _named(network, reading, provenance))
     with sole_use(destination.room), making(destination.checkpoints):
         _fit(estimator, reading.training, destination.checkpoints, resume)
-        certificate = isotone.certify(_named(estimator, reading, provenance))
-        metrics = judge(certificate.frozen, _completed(estimator, reading.validation))
-        _write(certificate, estimator.history_, metrics, destination)
+        metrics = judge(estimator.network_, _completed(estimator, reading.validation))
+        _write(estimator, metrics, destination)
         remove_checkpoints(destination.checkpoints)
     with suppress(OSError):  # it is gone, or another run has begun
         destination.checkpoints.rmdir()
-    _report(certificate, reading.target, metrics, destination.model)
-    raise typer.Exit(0 if certificate.holds else 1)
-
-
-def _check_choices(*, missing: str, class_weight: str) -> None:
-    for option, value, choices in (
-        ("missing", missing, ("refuse", "indicator")),
-        ("class-weight", class_weight, ("none", "balanced")),
-    ):
-        if value not in choices:
-            raise ValueError(f"`--{option} {value}` is unknown; choose {' or '.join(choices)}")
+    _report(estimator.certificate_, reading.target, metrics, destination.model)
 
 
 def _loss(text: str | None) -> tuple[str, float | None]:
     """Name of a loss, and its parameter; an empty name if the target is to decide."""
     name, colon, parameter = (text or "").partition(":")
-    if name not in ("", *CLASSIFICATION, *REGRESSION):
-        choices = ", ".join([*CLASSIFICATION, *REGRESSION])
-        raise ValueError(f"`--loss {text}` is unknown; choose from {choices}")
+    if name:
+        check_choice("--loss", name, [*_CLASSIFICATION, *_REGRESSION])
     if colon and name != "quantile":
         raise ValueError(f"`--loss {text}` has a parameter, but only quantile:0.9 takes one here")
     return name, one_number(parameter, "loss quantile:") if colon else None
@@ -173,8 +169,9 @@ def _loss(text: str | None) -> tuple[str, float | None]:
 
 def _estimator(
     reading: Reading, columns: Columns, loss: str, level: float | None, class_weight: str
-) -> CertifiedEstimator:
-    from isotone.estimators.monotonic import MonotonicClassifier, MonotonicRegressor
+) -> MonotonicEstimator:
+    from isotone.estimators.classifier import MonotonicClassifier
+    from isotone.estimators.regressor import MonotonicRegressor
 
     target, features = reading.target, reading.inputs.uncompleted
     options: dict[str, Any] = {
@@ -185,19 +182,19 @@ def _estimator(
         if class_weight != "none":
             raise ValueError(
                 f"`--class-weight {class_weight}` is for classes but {target.name!r} is learned "
-                "as a number; leave it out, or add `--loss cross-entropy`"
+                "as a number; leave it out, or add `--loss cross_entropy`"
             )
-        options["loss"] = REGRESSION[loss or "squared-error"]
+        options["loss"] = loss or "squared_error"
         options |= {} if level is None else {"quantile": level}
         return MonotonicRegressor(**options)
-    if loss in REGRESSION or (loss != "cross-entropy" and loss and len(target.classes) > 2):
+    if loss in _REGRESSION or (loss not in ("", "cross_entropy") and len(target.classes) > 2):
         raise ValueError(
-            f"`--loss {loss}` is for {'numbers' if loss in REGRESSION else 'two classes'} but "
+            f"`--loss {loss}` is for {'numbers' if loss in _REGRESSION else 'two classes'} but "
             f"{target.name!r} holds the classes {', '.join(target.classes[:5])}; choose "
-            "--loss cross-entropy"
+            "--loss cross_entropy"
         )
     options["class_weight"] = None if class_weight == "none" else class_weight
-    options["loss"] = CLASSIFICATION[loss or "cross-entropy"]
+    options["loss"] = loss or "cross_entropy"
     return MonotonicClassifier(**options)
 
 
@@ -215,16 +212,14 @@ def _automatic(kind: Kind | Log) -> Any:
     return "auto" if kind == "standard" else kind
 
 
-def _fit(
-    estimator: CertifiedEstimator, rows: LabeledRows, checkpoints: Path, resume: bool
-) -> None:
+def _fit(estimator: MonotonicEstimator, rows: Rows, checkpoints: Path, resume: bool) -> None:
     from isotone.training.checkpoint import CheckpointError
 
     if not resume:
         remove_checkpoints(checkpoints)
     estimator.keep_checkpoints(checkpoints)
     try:
-        estimator.fit(rows.X, rows.y, sample_weight=rows.weight)
+        estimator.fit(rows.x, rows.y, sample_weight=rows.weight)
     except CheckpointError as error:
         raise ValueError(
             f"`--resume` is impossible: the checkpoint in {str(checkpoints.parent)!r} "
@@ -233,25 +228,23 @@ def _fit(
         ) from error
 
 
-def _completed(estimator: CertifiedEstimator, rows: LabeledRows) -> LabeledRows:
-    missing = estimator.missing_
-    return rows if missing is None else replace(rows, X=missing.complete(rows.X))
+def _completed(estimator: MonotonicEstimator, rows: Rows) -> Rows:
+    columns = estimator.network_.inputs.complete(list(rows.x.T))
+    return replace(rows, x=np.column_stack(columns))
 
 
-def _named(
-    estimator: CertifiedEstimator, reading: Reading, provenance: dict[str, Any]
-) -> FrozenNetwork:
+def _named(network: FrozenNetwork, reading: Reading, provenance: dict[str, Any]) -> FrozenNetwork:
     """The network with the names of its features and classes, and where it comes from."""
-    inputs = reading.inputs
-    if estimator.missing_ is not None:
-        names, fills = inputs.uncompleted, estimator.missing_.fills
-        inputs = inputs.with_fills({names[i]: fill for i, fill in fills.items()})
+    pairs = zip(reading.inputs.uncompleted, network.inputs.columns, strict=True)
+    inputs = reading.inputs.with_fills(
+        {name: column.fill for name, column in pairs if column.fill is not None}
+    )
     return replace(
-        estimator.network_,
+        network,
         inputs=inputs,
         features=inputs.features,
         classes=reading.target.classes,
-        provenance=dict(estimator.network_.provenance) | provenance,
+        provenance=dict(network.provenance) | provenance,
     )
 
 
@@ -261,8 +254,10 @@ def _lipschitz(text: str, columns: Columns, inputs: Inputs) -> Any:
     pairs = [part.partition("=") for part in listed(text)]
     try:
         if len(pairs) == 1 and not pairs[0][1]:
-            return _positive(text)
-        named = {name.strip(): _positive(value) for name, _, value in pairs}
+            return check_positive("lipschitz", float(text))
+        named = {
+            name.strip(): check_positive("lipschitz", float(value)) for name, _, value in pairs
+        }
     except ValueError as error:
         raise ValueError(
             f"`--lipschitz {text}` must be 2, or a=2,b=0.5, or auto, with positive numbers"
@@ -282,13 +277,6 @@ def _lipschitz(text: str, columns: Columns, inputs: Inputs) -> Any:
     return [named[column.name] for column in inputs.columns for _ in column.features]
 
 
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < math.inf:
-        raise ValueError(f"{text} is not positive")
-    return value
-
-
 def remove_checkpoints(directory: Path) -> None:
     """Remove what earlier runs left there, and nothing else."""
     files = [directory / name for name in _PARTS]
@@ -303,15 +291,14 @@ def _group_size(text: str) -> Any:
     return "auto" if text == "auto" else size_of(text)
 
 
-def _write(
-    certificate: Certificate, history: History, metrics: dict[str, float], to: Destination
-) -> None:
+def _write(estimator: MonotonicEstimator, metrics: dict[str, float], to: Destination) -> None:
     to.model.parent.mkdir(parents=True, exist_ok=True)
-    replace(certificate.frozen, certificate=certificate.to_dict(in_short=True)).save(to.model)
+    estimator.network_.save(to.model)
     remove_leftovers(to.model, *to.beside(*_FILES))
     if to.directory is None:
         return
-    losses = history.to_dict() | {"fingerprint": certificate.fingerprint}
+    certificate = estimator.certificate_
+    losses = estimator.history_.to_dict() | {"fingerprint": certificate.fingerprint}
     texts = {
         "certificate.json": certificate.to_json(),
         "history.json": json.dumps(losses, indent=1),
@@ -328,7 +315,7 @@ def _report(
     slopes = ", ".join(f"{value:.4g}" for value in np.unique(certificate.lipschitz))
     lines = {
         "learned": target.describe(),
-        "certificate": "HOLDS" if certificate.holds else "FAILS",
+        "certificate": "HOLDS",  # a network that fails is not returned
         "guaranteed": certificate.guarantee,
         "λ, scaled": slopes,
     }

@@ -45,7 +45,7 @@ def transport(
     ] = 0.0,
     steps: Annotated[int, typer.Option(min=1, help="Training steps at most.")] = 3000,
     batch_size: Annotated[int, typer.Option(min=1, help="Points of each table per step.")] = 2048,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
+    random_state: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Directory for all results, or a file .isotone.")
     ] = None,
@@ -70,7 +70,7 @@ def transport(
             weights_p,
             weights_q,
             metric=_METRICS[metric],
-            random_state=seed,
+            random_state=random_state,
             schedule=Schedule(steps=steps, batch_size=batch_size, validation=validation),
             upper_bound=upper,
             features=names,

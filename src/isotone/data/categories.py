@@ -20,7 +20,7 @@ def find_inputs(table: Table, columns: Sequence[str], categorical: Sequence[str]
     for batch in table.batches(categorical) if categorical else ():
         for name, seen in found.items():
             seen |= set(pc.unique(labels(batch.column(name))).to_pylist())
-            _check_number(name, len(seen))
+            check_number(name, len(seen))
     return Inputs(
         tuple(
             Category(name, in_order(found[name])) if name in found else Number(name)
@@ -35,7 +35,8 @@ def in_order(found: set[str | None]) -> tuple[str | None, ...]:
     return (*sorted(text for text in found if text is not None), *missing)
 
 
-def _check_number(name: str, n_categories: int) -> None:
+def check_number(name: str, n_categories: int) -> None:
+    """Refuse a column of too many categories."""
     if n_categories > MAX_CATEGORIES:
         raise ValueError(
             f"column {name!r} holds more than {MAX_CATEGORIES} categories, each of which would "

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from isotone.names import resolver
 
 if TYPE_CHECKING:
-    from isotone.estimators.columns import choose_scaling
+    from isotone.estimators.automatic import choose_scaling
 
 _HOME = {
-    "choose_scaling": "columns",
+    "choose_scaling": "automatic",
 }
 
 __all__ = ["choose_scaling"]

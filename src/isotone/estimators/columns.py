@@ -1,269 +1,95 @@
-"""Columns: what a user says about each column of a table, in an array or in a dictionary by name.
-
-Also the choice of a scaling for a column nobody said anything about.
-"""
+"""Columns of a raw table, as an estimator takes them: numbers, categories, ordered categories."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from isotone.estimators.examples import Examples
-from isotone.inputs.frames import categorical_columns, column_names
-from isotone.inputs.scaling import Kind, Log, Scaling
+from isotone.data.categories import check_number, in_order
+from isotone.inputs.cells import arrow_of, is_text, labels, numbers_of
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category, Column, Number, Ordered
+from isotone.inputs.frames import column_names, has_names, is_category
 from isotone.typing import Floats, Signs
 
-_KINDS = ("auto", "identity", "standard", "robust", "log")
-_SKEWED = 1.0  # skewness from which a logarithm is tried; that of an exponential column is 2
-_LARGEST = 1e100
-_TAILED = 10.0  # fourth moment in units of the squared variance; 3 for a Gaussian
+
+def find_inputs(X: Any, names: Sequence[str]) -> Inputs:
+    """What every column of a table holds; those of an array hold numbers."""
+    if not has_names(X):
+        return Inputs.numbers(names)
+    cells = [X[label] for label in column_names(X)]
+    return Inputs(tuple(_column(c, name) for c, name in zip(cells, names, strict=True)))
 
 
-def spread(name: str, value: Any, features: Sequence[str], default: Any) -> list[Any]:
-    """One entry per feature, from one per feature or from a dictionary by name.
-
-    >>> spread("monotonic_cst", {"debt": -1}, ["income", "debt"], 0)
-    [0, -1]
-    """
-    if isinstance(value, Mapping):
-        _refuse_unknown(name, list(value), features)
-        return [value.get(feature, default) for feature in features]
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ValueError(
-            f"`{name}={value!r}` says nothing about single features; give one entry for each of "
-            f"{len(features)}, or a dictionary by feature name"
-        )
-    entries = list(value)
-    if len(entries) != len(features):
-        raise ValueError(
-            f"`{name}` has {len(entries)} entries but `X` has {len(features)} features; give one "
-            "per feature, or a dictionary by feature name"
-        )
-    return entries
+def _column(cells: Any, name: str) -> Column:
+    """Ordered categories if the type says so, numbers if there is no other text, categories."""
+    kind = getattr(cells, "type", getattr(cells, "dtype", ""))
+    column = arrow_of(cells, name)
+    if is_category(kind):
+        if column.type.ordered:
+            return Ordered(name, tuple(labels(column.dictionary).to_pylist()))
+        return Category(name, _categories(column, name))
+    if not is_text(column.type) or not np.isinf(numbers_of(cells, name)).any():
+        return Number(name)
+    return Category(name, _categories(column, name))
 
 
-def by_name(name: str, value: Any, labels: Sequence[Any] | None, features: Sequence[str]) -> Any:
-    """A dictionary by label of a frame's columns as one by feature; other values as they are.
+def _categories(column: pa.Array, name: str) -> tuple[str | None, ...]:
+    found = set(pc.unique(labels(column)).to_pylist())
+    check_number(name, len(found))
+    return in_order(found)
 
-    Labels are names, not positions: in a frame with the columns 2 and 1, 1 is the second. The
-    columns of an array have no names. If scikit-learn's RFE leaves out the first of them, a key 0
-    would mean another column than the user's, so positions are given as a list of all.
+
+def fills_of(inputs: Inputs, X: Floats, weight: Floats) -> dict[str, float]:
+    """Medians of the columns with missing values among rows that count, by name.
 
     Parameters
     ----------
-    labels : of the columns of `X`; None if it is an array
+    X : (n_rows, n_features), features without indicators
     """
-    if not isinstance(value, Mapping) or not value:
-        return value
-    if labels is None:
-        raise ValueError(
-            f"`{name}` is a dictionary by name but `X` is an array, whose {len(features)} columns "
-            "have no names; give a frame, or a list with one entry per column (scikit-learn's "
-            "RFE and some others pass arrays on even for a frame: select columns in front of the "
-            "estimator, and keep their names with set_output(transform='pandas'))"
-        )
-    names = dict(zip(labels, features, strict=True))
-    found = {names.get(key, key): entry for key, entry in value.items()}
-    if len(found) < len(value):
-        raise ValueError(
-            f"`{name}={value}` names a feature twice, as a number and as text; name each once"
-        )
-    return found
+    counts, fills, place = weight > 0, {}, 0
+    for column in inputs.columns:
+        x = X[counts, place]
+        place += len(column.features)
+        if not isinstance(column, Category) and np.isnan(x).any():
+            fills[column.name] = _median(x, weight[counts])
+    return fills
 
 
-def _refuse_unknown(name: str, keys: Sequence[Any], features: Sequence[str]) -> None:
-    for key in keys:
-        if key not in features:
-            near = difflib.get_close_matches(str(key), features, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else "use one of these."
-            shown = ", ".join(features[:20]) + (", ..." if len(features) > 20 else "")
+def _median(x: Floats, weight: Floats) -> float:
+    present = np.argsort(weight)  # so that the order of the rows changes no sum of weights
+    present = present[~np.isnan(x[present])]
+    if len(present) == 0:
+        return 0.0
+    quantile = np.quantile(x[present], 0.5, method="inverted_cdf", weights=weight[present])
+    return float(quantile)
+
+
+def refuse_missing(inputs: Inputs, X: Floats) -> None:
+    """Raise `ValueError` if a value is missing."""
+    for k, name in enumerate(inputs.uncompleted):
+        column = inputs.owner(k)
+        own = isinstance(column, Category) and name == f"missing({column.name})"
+        gaps = X[:, k] > 0 if own else np.isnan(X[:, k])
+        if gaps.any():
             raise ValueError(
-                f"`{name}` names the feature {key!r}, which `X` does not have; its features are "
-                f"{shown}: {hint}"
+                f"`X` has {gaps.sum()} missing values (NaN) in feature {column.name!r}, the first "
+                f"in row {int(gaps.argmax())}; missing='error' refuses them: fill or drop such "
+                "rows, or set missing='indicator'"
             )
 
 
-def directions(
-    value: Any, features: Sequence[str], n_outputs: int, name: str = "monotonic_cst"
-) -> Signs:
-    """`monotonic_cst` as a table (n_outputs, n_features) of -1, 0 and +1."""
-    if value is None:
-        return np.zeros((n_outputs, len(features)), dtype=np.int8)
-    if not isinstance(value, Mapping) and np.ndim(value) == 2:
-        table = np.asarray(value)
-        if table.shape != (n_outputs, len(features)):
+def spread_directions(directions: Signs, inputs: Inputs) -> Signs:
+    """Directions of columns (n_outputs, n_columns) as those of their features."""
+    for i, column in enumerate(inputs.columns):
+        if isinstance(column, Category) and directions[:, i].any():
             raise ValueError(
-                f"`{name}` has shape {table.shape}; {n_outputs} outputs and "
-                f"{len(features)} features need {(n_outputs, len(features))}, or one entry per "
-                "feature"
+                f"`monotonic_cst` gives a direction to {column.name!r}, but {column.name!r} holds "
+                "categories without an order; make it an ordered category, as with "
+                "pandas.CategoricalDtype([...], ordered=True), or leave the direction out"
             )
-    else:
-        table = np.asarray(spread(name, value, features, 0))
-        table = np.broadcast_to(table, (n_outputs, len(features)))
-    if not np.all(np.isin(table, (-1, 0, 1))):
-        raise ValueError(
-            f"`{name}={value}` must hold -1 (decreasing), 0 (free) or +1 (increasing)"
-        )
-    return table.astype(np.int8)
-
-
-def class_directions(
-    value: Mapping[Any, Any], features: Sequence[str], classes: Sequence[Any]
-) -> Signs:
-    """Directions (n_classes, n_features) from a dictionary by class; others are free.
-
-    >>> class_directions({"bad": {"debt": 1}}, ["income", "debt"], ["bad", "fair", "good"])
-    array([[0, 1],
-           [0, 0],
-           [0, 0]], dtype=int8)
-    """
-    found = {_class_of(key, classes): entry for key, entry in value.items()}
-    if len(found) < len(value):
-        raise ValueError(
-            f"`monotonic_cst={value}` names a class twice, as a number and as text; name each once"
-        )
-    value = found
-    for key in value:
-        if key not in classes:
-            shown = ", ".join(repr(name) for name in classes[:20])
-            feature = key if key in features else features[0]
-            example = {classes[0]: {feature: 1}}
-            raise ValueError(
-                f"`monotonic_cst` names {key!r}, which is not a class of `y` ({shown}); with "
-                f"several classes give directions for each that has some, as in {example}"
-            )
-    rows = [
-        directions(value.get(label), features, 1, f"monotonic_cst[{label!r}]") for label in classes
-    ]
-    return np.vstack(rows)
-
-
-def _class_of(key: Any, classes: Sequence[Any]) -> Any:
-    """The class that a key names, if need be as text: the class "1" may be written 1."""
-    alike = [name for name in classes if str(name) == str(key)]
-    return alike[0] if key not in classes and len(alike) == 1 else key
-
-
-def opposite_directions(table: Signs, features: Sequence[str]) -> Signs:
-    """Directions of the second of two classes, (1, n_features), from those of both."""
-    same = table[0] * table[1] == 1
-    if same.any():
-        raise ValueError(
-            f"`monotonic_cst` lets the probabilities of both classes go the same way with feature "
-            f"{features[int(same.argmax())]!r}, but they sum to 1; give a direction to one of them"
-        )
-    opposite: Signs = np.sign(table[1:] - table[:1])
-    return opposite
-
-
-def slopes(value: Any, features: Sequence[str]) -> Floats:
-    """`lipschitz` as one λ per feature, NaN where it is to be chosen.
-
-    That is everywhere for "auto", and where a dictionary says nothing.
-    """
-    if isinstance(value, str) and value == "auto":
-        return np.full(len(features), np.nan)
-    several = isinstance(value, Mapping) or np.ndim(value) > 0
-    entries = spread("lipschitz", value, features, None) if several else [value] * len(features)
-    try:
-        numbers = np.array([np.nan if e is None else float(e) for e in entries])
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"`lipschitz={value!r}` must be 'auto' or positive numbers: one, one per feature, or "
-            "a dictionary by feature name"
-        ) from error
-    given = numbers[[entry is not None for entry in entries]]
-    if not np.all((given > 0) & (given < np.inf)):
-        raise ValueError(
-            f"`lipschitz={value}` must be positive and finite; choose larger numbers, or 'auto'"
-        )
-    return numbers
-
-
-def text_columns(X: Any) -> list[str]:
-    """Names of the columns of a frame that hold text, or other things than numbers."""
-    names = column_names(X)
-    return [str(name) for name in names if np.asarray(X[name]).dtype.kind not in "biuf"]
-
-
-def na_as_nan(X: Any) -> Any:
-    """A pandas frame with NaN for NA, which scikit-learn cannot read in columns of objects."""
-    is_pandas = hasattr(X, "isna") and hasattr(X, "columns")
-    has_objects = is_pandas and "object" in map(str, X.dtypes)
-    return X.where(X.notna(), np.nan) if has_objects else X
-
-
-def refuse_categories(X: Any) -> None:
-    """Raise `ValueError` if a frame has columns of categories, also of categories like 1 and 2."""
-    names = categorical_columns(X)
-    if names:
-        raise ValueError(
-            f"the columns {', '.join(names)} of `X` hold categories, which have no size even "
-            "where they are written as numbers; features must be numbers: encode them, as with "
-            "OneHotEncoder in a ColumnTransformer, or convert them with astype(float) if they "
-            "are quantities"
-        )
-
-
-def refuse_huge(name: str, table: Floats, columns: Sequence[str]) -> None:
-    """Raise `ValueError` for numbers whose squares are near overflow."""
-    largest = np.abs(np.nan_to_num(table)).max(axis=0, initial=0.0)
-    if np.any(largest > _LARGEST):
-        column = int(largest.argmax())
-        raise ValueError(
-            f"`{name}` reaches {largest[column]:g} in {columns[column]!r}; numbers up to "
-            f"{_LARGEST:g} can be learned from: choose other units, or drop such rows"
-        )
-
-
-def fit_scaling(value: Any, examples: Examples, features: Sequence[str]) -> Scaling:
-    """The scaling a user asks for: a kind, or kinds per feature; "auto" chooses.
-
-    Columns of the examples beyond the features are indicators and stay as they are.
-    """
-    kinds = _kinds(value, features)
-    chosen = [
-        choose_scaling(examples.X[:, i], examples.weight) if kind == "auto" else kind
-        for i, kind in enumerate(kinds)
-    ]
-    n_indicators = examples.X.shape[1] - len(features)
-    chosen += ["identity"] * n_indicators
-    return Scaling.fit(examples.X, chosen, sample_weight=examples.weight)
-
-
-def _kinds(value: Any, features: Sequence[str]) -> list[Any]:
-    if isinstance(value, str | Log):
-        kinds = [value] * len(features)
-    else:
-        kinds = spread("scaling", value, features, "auto")
-    for kind in kinds:
-        if not isinstance(kind, Log) and kind not in _KINDS:
-            raise ValueError(
-                f"`scaling` holds {kind!r}; it must be of a known kind: choose from {_KINDS} and "
-                "isotone.Log(offset=..., floor=...)"
-            )
-    return kinds
-
-
-def choose_scaling(x: Floats, weight: Floats) -> Kind | Log:
-    """Logarithm for skewed columns that are not negative, robust for tails, else standard."""
-    skew, tail = _moments(x, weight)
-    if x.min() >= 0 and skew > _SKEWED:
-        offset = 0.0 if x.min() > 0 else float(np.median(x[x > 0]))
-        if abs(_moments(np.log(x + offset), weight)[0]) < skew / 2:
-            return Log(offset=offset)
-    low, high = np.quantile(x, [0.25, 0.75], method="inverted_cdf", weights=weight)
-    return "robust" if tail > _TAILED and high > low else "standard"
-
-
-def _moments(x: Floats, weight: Floats) -> tuple[float, float]:
-    """Third and fourth standardized moment; those of a constant column are 0."""
-    center = x - np.average(x, weights=weight)
-    spread = np.sqrt(np.average(center**2, weights=weight))
-    if not spread > 0:
-        return 0.0, 0.0
-    z = center / spread
-    return float(np.average(z**3, weights=weight)), float(np.average(z**4, weights=weight))
+    return directions[:, inputs.owners[: len(inputs.uncompleted)]]

@@ -56,7 +56,7 @@ def compare(frozen: FrozenNetwork, target: Target, path: Path, n_rows: int = 200
 
 
 def check_rows(frozen: FrozenNetwork, n_rows: int, seed: int = 0) -> Floats:
-    """Codes of raw rows, (n_rows, n_columns): edge cases, missing and new ones, random ones."""
+    """Knots of raw rows, (n_rows, n_columns): edge cases, missing and new ones, random ones."""
     rng, inputs = np.random.default_rng(seed), frozen.inputs
     X = _feature_rows(frozen, n_rows, rng)
     if inputs.is_plain:

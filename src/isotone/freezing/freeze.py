@@ -30,6 +30,7 @@ from isotone.freezing.margin import (
     spacing,
     store,
     toward_zero,
+    with_margin,
 )
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Sort, Step
@@ -82,9 +83,35 @@ def freeze(
     provenance : anything worth keeping that JSON can hold
     """
     _check_options(scaling, precision, grid)
+    names = {"scaling": scaling, "features": features, "classes": classes}
     if isinstance(network, FrozenNetwork):
-        names = {"scaling": scaling, "features": features, "classes": classes}
         return _freeze_again(network, names, precision, clip, grid, provenance)
+    uncertified = freeze_uncertified(
+        network,
+        scaling=scaling,
+        features=features,
+        classes=classes,
+        precision=precision or "float64",
+        clip=1024.0 if clip is None else clip,
+        grid="auto" if grid is _KEPT else grid,
+        provenance=provenance,
+    )
+    return certified(uncertified)[0]
+
+
+@ieee_arithmetic()
+def freeze_uncertified(
+    network: LipschitzNetwork | Sequence[LipschitzNetwork],
+    *,
+    scaling: Scaling | None = None,
+    features: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+    precision: Precision = "float64",
+    clip: float = 1024.0,
+    grid: Grid = "auto",
+    provenance: Mapping[str, Any] | None = None,
+) -> FrozenNetwork:
+    """What `freeze` gives, for a caller that changes it exactly and then has it certified."""
     members = [network] if isinstance(network, LipschitzNetwork) else network
     if (
         not isinstance(members, Sequence)
@@ -95,8 +122,7 @@ def freeze(
             f"`freeze` takes a LipschitzNetwork or MonotonicNetwork, or several; got "
             f"{type(network).__name__}"
         )
-    first, precision = members[0], precision or "float64"
-    n, grid = first.n_features, "auto" if grid is _KEPT else grid
+    first, n = members[0], members[0].n_features
     frozen = FrozenNetwork(
         features=tuple(f"x{i}" for i in range(n)) if features is None else tuple(features),
         scaling=Scaling.identity(n) if scaling is None else scaling,
@@ -110,12 +136,12 @@ def freeze(
         classes=None if classes is None else tuple(classes),
         metric=first.metric,
         precision=precision,
-        clip=1024.0 if clip is None else clip,
+        clip=clip,
         grid=spacing(grid, precision),
         provenance={"isotone": isotone.__version__} | dict(provenance or {}),
     )
     _compare(members, frozen)
-    return certified(frozen, grid)
+    return with_margin(frozen, grid)
 
 
 def _check_options(scaling: object, precision: object, grid: object) -> None:

@@ -1,6 +1,6 @@
 """Margin: numbers of a frozen network rounded inward, and the slope that rounding errors need.
 
-`certified` gives up a little of the slope of g along constrained features, so that also the
+`with_margin` gives up a little of the slope of g along constrained features, so that also the
 *computed* score is monotone. With inputs on a grid of spacing q, E a bound of the rounding error
 and L the slope of g, it suffices that (λ − L) q ≥ 2E: inputs in one cell give the same bits,
 inputs in different cells give exact scores at least 2E apart. `round_again` takes a frozen network
@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from isotone.certificate import bounds
-from isotone.certificate.certify import certify
+from isotone.certificate.certify import Certificate, certify
 from isotone.frozen.lookup import starts_dense
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Members, Step
@@ -52,16 +52,20 @@ def round_again(
         clip=clip,
         grid=spacing(grid, precision),
     )
-    return certified(rounded, grid)
+    return certified(with_margin(rounded, grid))[0]
 
 
-def certified(frozen: FrozenNetwork, grid: Grid) -> FrozenNetwork:
-    """The network with the margin that its grid needs, and with its certificate."""
-    frozen = _leave_margin(_coarsen(frozen) if grid == "auto" else frozen)
+def with_margin(frozen: FrozenNetwork, grid: Grid) -> FrozenNetwork:
+    """The network with the margin that its grid needs, and perhaps a coarser grid."""
+    return _leave_margin(_coarsen(frozen) if grid == "auto" else frozen)
+
+
+def certified(frozen: FrozenNetwork) -> tuple[FrozenNetwork, Certificate]:
+    """The network with its certificate inside, and that certificate."""
     certificate = certify(frozen)
     if not certificate.holds:
         raise RuntimeError(f"the frozen network fails its certificate: {certificate.to_json()}")
-    return replace(frozen, certificate=certificate.to_dict(in_short=True))
+    return replace(frozen, certificate=certificate.to_dict(in_short=True)), certificate
 
 
 def spacing(grid: Grid, precision: Precision) -> float | None:

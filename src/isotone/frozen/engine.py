@@ -6,7 +6,6 @@ written into memory of your own, for several threads, or for single events in a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ from isotone.arithmetic import ieee_arithmetic
 from isotone.frozen.lookup import Copies
 from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, Steps
 from isotone.inputs.chain import Inputs, Policy, check_policy
+from isotone.inputs.frames import is_dictionary
 from isotone.inputs.scaling import Scaling
 from isotone.typing import Floats, Reals
 
@@ -166,7 +166,7 @@ class Engine:
             target = None if out is None else out[start : start + n_rows]
             parts.append(self.score_batch(raw, start, target))
             start += n_rows
-        if not isinstance(X, Mapping) and len(X) != start:
+        if not is_dictionary(X) and len(X) != start:
             raise ValueError(f"`X` has {len(X)} rows but its columns have {start}")
         if out is not None:
             self._check_out(out, start)

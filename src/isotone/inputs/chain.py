@@ -198,8 +198,13 @@ class Inputs:
 
     def owner(self, feature: int) -> Column:
         """The column that a feature, counted from 0, comes from."""
-        owners = [column for column in self.columns for _ in column.features]
-        return [*owners, *self._filled][feature]
+        return self.columns[self.owners[feature]]
+
+    @cached_property
+    def owners(self) -> list[int]:
+        """For every feature the number of the column that it comes from."""
+        own = [i for i, column in enumerate(self.columns) for _ in column.features]
+        return [*own, *(i for i, column in enumerate(self.columns) if column.fill is not None)]
 
 
 def check_policy(on_unseen: Any) -> Policy:

@@ -8,12 +8,17 @@ from typing import Any
 
 def has_names(X: Any) -> bool:
     """Whether `X` is a data frame, an Arrow table or a dictionary of columns."""
-    return isinstance(X, Mapping) or hasattr(X, "column_names") or hasattr(X, "columns")
+    return is_dictionary(X) or hasattr(X, "column_names") or hasattr(X, "columns")
+
+
+def is_dictionary(X: Any) -> bool:
+    """Whether `X` is a dictionary of columns; some sparse matrices of SciPy are dictionaries."""
+    return isinstance(X, Mapping) and not hasattr(X, "shape")
 
 
 def column_names(X: Any) -> list[Any]:
     """Names of the columns of a frame, an Arrow table or a dictionary; none for anything else."""
-    if isinstance(X, Mapping):
+    if is_dictionary(X):
         return list(X)
     return list(X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ()))
 

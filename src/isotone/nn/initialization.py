@@ -21,6 +21,7 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
+from isotone.checks import check_choice
 from isotone.nn.layers import BoundedLayer
 
 Init = Literal["orthogonal", "independent", "permutation", "bound", "torch"]
@@ -40,8 +41,7 @@ def initialize(layers: nn.Module, init: Init) -> None:
     - "bound": random columns, scaled onto their bound.
     - "torch": PyTorch's default for weights and biases.
     """
-    if init not in get_args(Init):
-        raise ValueError(f"`init={init!r}` is unknown; choose from {get_args(Init)}")
+    check_choice("init", init, get_args(Init))
     unit = 1.0  # scaled features are of order one
     for layer in layers.modules():
         if isinstance(layer, BoundedLayer):

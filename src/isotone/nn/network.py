@@ -10,12 +10,13 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import takewhile
-from typing import Literal, TypedDict, TypeVar, Unpack, cast
+from typing import Literal, TypedDict, Unpack, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from isotone.checks import check_choice, check_directions, refuse_rivals
 from isotone.nn.architecture import Layers, count_outputs, find_input_shape, make_modules
 from isotone.nn.initialization import Init, initialize
 from isotone.nn.layers import (
@@ -32,8 +33,6 @@ from isotone.nn.norms import NORMS, Norm
 from isotone.typing import Chain, Floats, Metric, Outputs
 
 MetricOrder = Literal[1, 2] | float
-
-T = TypeVar("T")
 
 _METRICS: dict[float, Metric] = {1: "1", 2: "2", math.inf: "inf"}
 _LEAST = 1e-20  # smallest λ
@@ -105,20 +104,26 @@ class LipschitzNetwork(nn.Module):
         self.input_shape = find_input_shape(modules, input_shape)
         self.n_features = math.prod(self.input_shape)
         self.n_outputs = count_outputs(self.layers, self.input_shape)
-        self.outputs: Outputs = _choice("outputs", outputs, ("values", "logits"))
+        self.outputs: Outputs = check_choice("outputs", outputs, ("values", "logits"))
         self.metric = _metric(metric)
         self.chain = self._choose_chain(chain)
         self.lipschitz = _per_feature(lipschitz, self.n_features)
         scale = torch.as_tensor(self.lipschitz / self.lipschitz.max())
         self.register_buffer("feature_scale", scale, persistent=False)
         self._constrain(
-            _choice("norm", norm, tuple(NORMS)), _choice("apply", apply, ("direct", "project"))
+            check_choice("norm", norm, tuple(NORMS)),
+            check_choice("apply", apply, ("direct", "project")),
         )
         initialize(self.layers, init)
         if apply == "project":
             for layer in self.layers.modules():
                 if isinstance(layer, BoundedLayer):
                     layer.project_()
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The precision of the weights."""
+        return next(self.parameters()).dtype
 
     def g(self, x: Tensor) -> Tensor:
         """The Lipschitz part, (n_rows, n_outputs), for scaled rows."""
@@ -148,7 +153,7 @@ class LipschitzNetwork(nn.Module):
     def _choose_chain(self, chain: Chain | None) -> Chain:
         if chain is None:
             return "one" if self.metric == "1" and self.n_outputs == 1 else "inf"
-        _choice("chain", chain, ("one", "inf"))
+        check_choice("chain", chain, ("one", "inf"))
         if chain == "one" and self.metric != "1":
             raise ValueError(
                 f"`chain='one'` bounds 1-norms and cannot give a constant in metric "
@@ -244,9 +249,11 @@ class MonotonicNetwork(LipschitzNetwork):
                 "residual would have to be larger; use metric=1, or a LipschitzNetwork"
             )
         super().__init__(layers, metric=metric, **options)
-        self._directions = _directions(monotonic_cst, self.n_outputs, self.n_features)
+        shape = self.n_outputs, self.n_features
+        directions = check_directions("monotonic_cst", monotonic_cst, *shape)
         if self._of_classes:
-            _refuse_rivals(self._directions)
+            refuse_rivals(directions)
+        self._directions = directions.astype(np.float64)
         self.register_buffer("_residual", torch.as_tensor(self.residual()), persistent=False)
 
     @property
@@ -287,34 +294,6 @@ def _per_feature(lipschitz: float | Sequence[float] | Floats, n_features: int) -
     return np.broadcast_to(values, (n_features,)).copy()
 
 
-def _directions(monotonic_cst: object, n_outputs: int, n_features: int) -> Floats:
-    values = np.asarray(monotonic_cst)
-    if values.shape not in ((n_features,), (n_outputs, n_features)):
-        raise ValueError(
-            f"`monotonic_cst` has shape {values.shape}; give one of -1, 0, +1 for each of the "
-            f"{n_features} features, or a table of shape {(n_outputs, n_features)}"
-        )
-    if not np.all(np.isin(values, (-1, 0, 1))):
-        raise ValueError(
-            f"`monotonic_cst={monotonic_cst}` must hold -1 (decreasing), 0 (free) or "
-            "+1 (increasing)"
-        )
-    return np.broadcast_to(values, (n_outputs, n_features)).astype(np.float64)
-
-
-def _refuse_rivals(directions: Floats) -> None:
-    for sign, word in ((1, "rise"), (-1, "fall")):
-        count = (directions == sign).sum(axis=0)
-        if np.any(count > 1):
-            feature = int(np.argmax(count > 1))
-            classes = np.flatnonzero(directions[:, feature] == sign).tolist()
-            raise ValueError(
-                f"the probabilities of classes {classes} must all {word} with feature {feature}: "
-                "no proof exists for this, since each would have to gain on the others; constrain "
-                "one of them, or let another class go the other way"
-            )
-
-
 def _activation_constant(modules: list[nn.Module]) -> float:
     """Product of the Lipschitz constants of the activations."""
     steps = [pointwise(module) for module in modules]
@@ -327,9 +306,3 @@ def _root(bound: float, m: int) -> float:
     while Fraction(root) ** m > Fraction(bound):
         root = math.nextafter(root, 0.0)
     return root
-
-
-def _choice(name: str, value: T, choices: tuple[object, ...]) -> T:
-    if value not in choices:
-        raise ValueError(f"`{name}={value!r}` is unknown; choose from {choices}")
-    return value

@@ -27,18 +27,19 @@ from typing import get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from isotone.checks import check_choice
 from isotone.losses import Loss
 from isotone.nn.network import LipschitzNetwork
 from isotone.training.learners import (
     Backend,
-    Orders,
     bounded_layers,
     make_learner,
     sort_size,
     why_not_stackable,
 )
-from isotone.training.recipe import History, Recipe, fit
-from isotone.training.rows import Rows, check_rows
+from isotone.training.orders import Orders
+from isotone.training.recipe import History, Recipe
+from isotone.training.train import learn, rows_for
 
 
 @dataclass(frozen=True)
@@ -94,27 +95,17 @@ class Ensemble:
             any; "auto" is "fused" where possible
         threads : of the fused backend; members are spread over them
         """
-        recipe = recipe or Recipe()
-        if orders not in get_args(Orders):
-            raise ValueError(f"`orders={orders!r}` is unknown; choose from {get_args(Orders)}")
-        rows = Rows.of(x, y, loss, sample_weight=sample_weight)
-        held_out = None if validation is None else Rows.of(*validation, loss)
-        check_rows(self.networks[0], loss, rows, held_out)
+        recipe, first = recipe or Recipe(), self.networks[0]
+        check_choice("orders", orders, get_args(Orders))
+        rows = rows_for(first, x, y, loss, sample_weight)
+        held_out = None if validation is None else rows_for(first, *validation, loss)
         learner = make_learner(backend, self.networks, loss, recipe, orders, threads)
-        self.history = fit(
-            learner,
-            rows.spread(),
-            recipe,
-            validation=held_out,
-            checkpoint=checkpoint,
-            identity=f"{type(learner)} {orders} {self.networks[0]} {self._lipschitz()} {loss}",
-            progress=progress,
+        slopes = [network.lipschitz.tolist() for network in self.networks]
+        identity = f"{type(learner)} {orders} {first} {slopes} {loss}"
+        self.history = learn(
+            self.networks, learner, rows, recipe, held_out, checkpoint, identity, progress
         )
-        learner.unstack(self.networks)
         return self.history
-
-    def _lipschitz(self) -> list[list[float]]:
-        return [network.lipschitz.tolist() for network in self.networks]
 
     def summary(self) -> Summary:
         """Mean, spread and best of the members' losses."""

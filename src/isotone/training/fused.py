@@ -21,14 +21,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import _engine, limits
-from isotone.checks import check_count
-from isotone.training.dataset import Dataset, Labels, check_features, check_order, check_weight
+from isotone.checks import check_choice, check_count, check_finite, check_weights
+from isotone.training.rows import Labels, Rows, check_features, check_order, check_targets
 from isotone.typing import Chain, Floats, Precision, Reals
 
-FusedLoss = Literal["cross-entropy", "mse", "l1", "hinge", "quantile"]
+FusedLoss = Literal["cross_entropy", "squared_error", "absolute_error", "hinge", "quantile"]
 
 _SCALAR_LOSSES = ("hinge",)
-_LABEL_LOSSES = ("cross-entropy", "hinge")
+_LABEL_LOSSES = ("cross_entropy", "hinge")
 
 
 class FusedTrainer:
@@ -41,7 +41,7 @@ class FusedTrainer:
 
     Parameters
     ----------
-    widths : (n_features, ..., n_outputs), such as [4, 20, 20, 1]
+    layers : (n_features, ..., n_outputs), such as [4, 20, 20, 1]
     group_size : size of the groups that are sorted between layers; None sorts all units
     n_members : S
     chain : "one" or "inf"
@@ -50,13 +50,14 @@ class FusedTrainer:
     residual : (S, n_outputs, n_features), likewise
     loss : mean over rows, and sum over outputs, of
 
-        - "cross-entropy": of logits times a temperature; labels 0 and 1 (or a probability in
+        - "cross_entropy": of logits times a temperature; labels 0 and 1 (or a probability in
           between) for one output, otherwise whole numbers from 0 on
-        - "mse", "l1": squared and absolute errors
+        - "squared_error", "absolute_error": squared and absolute errors
         - "hinge": max(0, margin - ±f) for labels 0 and 1, one output
         - "quantile": the pinball loss of a level
-    loss_parameter : (S,), or what broadcasts to it: temperature, margin or level; "mse" and "l1"
-        have none. Levels that differ between outputs are (S, n_outputs), likewise
+    loss_parameter : (S,), or what broadcasts to it: temperature, margin or level; "squared_error"
+        and "absolute_error" have none. Levels that differ between outputs are (S, n_outputs),
+        likewise
     weight_decay : AdamW if positive, as torch.optim.AdamW; otherwise torch.optim.Adam
     betas, eps : of Adam
     precision : "float32"; "float64" is for comparisons
@@ -69,7 +70,7 @@ class FusedTrainer:
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> trainer = FusedTrainer([1, 4, 1], n_members=3, bounds=1.0, residual=1.0, loss="mse")
+    >>> trainer = FusedTrainer([1, 4, 1], n_members=3, residual=1.0, loss="squared_error")
     >>> for weight in trainer.weights:
     ...     weight[:] = rng.normal(size=weight.shape)
     >>> x = np.linspace(-1, 1, 64)[:, None]
@@ -82,7 +83,7 @@ class FusedTrainer:
 
     def __init__(
         self,
-        widths: Sequence[int],
+        layers: Sequence[int],
         group_size: int | None = None,
         *,
         n_members: int,
@@ -97,17 +98,17 @@ class FusedTrainer:
         eps: float = 1e-8,
         precision: Precision = "float32",
     ) -> None:
-        self.widths = _checked_widths(widths)
+        self.layers = _checked_layers(layers)
         self.n_members = check_count("n_members", n_members)
-        self.loss_kind: FusedLoss = _checked_loss(loss, self.widths[-1])
-        group_sizes = _group_sizes(self.widths, group_size)
-        _choose("chain", chain, get_args(Chain))
-        self._dtype = np.dtype(_choose("precision", precision, get_args(Precision)))
-        self._stack = _engine.Stack(self.widths, group_sizes, chain, loss)
+        self.loss_kind: FusedLoss = _checked_loss(loss, self.layers[-1])
+        group_sizes = _group_sizes(self.layers, group_size)
+        check_choice("chain", chain, get_args(Chain))
+        self._dtype = np.dtype(check_choice("precision", precision, get_args(Precision)))
+        self._stack = _engine.Stack(self.layers, group_sizes, chain, loss)
         self._constants = {
             "bounds": self._per_member("bounds", bounds, len(group_sizes), positive=True),
-            "feature_scale": self._per_member("feature_scale", feature_scale, self.widths[0]),
-            "residual": self._per_member("residual", residual, self.widths[-1], self.widths[0]),
+            "feature_scale": self._per_member("feature_scale", feature_scale, self.layers[0]),
+            "residual": self._per_member("residual", residual, self.layers[-1], self.layers[0]),
             "loss_parameter": self._loss_parameter(loss_parameter),
         }
         self.weight_decay = _within("weight_decay", weight_decay)
@@ -136,7 +137,7 @@ class FusedTrainer:
         Parameters
         ----------
         x : (n_rows, n_features), finite
-        y : (n_rows,) or (n_rows, n_outputs); class numbers for "cross-entropy"
+        y : (n_rows,) or (n_rows, n_outputs); class numbers for "cross_entropy"
         sample_weight : (n_rows,) for all members or (S, n_rows), not negative: a batch of n rows
             minimizes Σ w l / (n w̄), w̄ the mean of all visits, so that its gradient is unbiased.
             Rows of no weight are skipped and cost nothing
@@ -150,9 +151,9 @@ class FusedTrainer:
         -------
         (S,): mean loss of the batches, each before its step. NaN if a parameter is not finite.
         """
-        data = self._dataset(x, y, sample_weight)
-        visits = None if order is None else check_order(order, self.n_members, len(data.x))
-        n_visits = len(data.x) if visits is None else visits.shape[-1]
+        rows = self._rows(x, y, sample_weight)
+        visits = None if order is None else check_order(order, self.n_members, len(rows))
+        n_visits = len(rows) if visits is None else visits.shape[-1]
         n_steps = -(-n_visits // check_count("batch_size", batch_size))
         schedule = self._schedule(n_steps, learning_rates)
         losses = np.empty(self.n_members)
@@ -162,7 +163,9 @@ class FusedTrainer:
             parameters=self._parameters,
             first_moment=self._first_moment,
             second_moment=self._second_moment,
-            **data._asdict(),
+            x=rows.x,
+            y=rows.y,
+            sample_weight=rows.weight,
             order=visits,
             batch_size=batch_size,
             schedule=schedule,
@@ -185,13 +188,14 @@ class FusedTrainer:
         threads: int = 1,
     ) -> Floats:
         """The loss of every member, (S,)."""
-        return self._evaluate(self._dataset(x, y, sample_weight), threads)
+        rows = self._rows(x, y, sample_weight)
+        return self._evaluate(rows.x, rows.y, rows.weight, threads=threads)
 
     def predict(self, x: ArrayLike, *, threads: int = 1) -> Reals:
-        """The outputs of every member, (S, n_rows, n_outputs); logits for "cross-entropy"."""
-        data = Dataset(check_features(x, self.widths[0], self._dtype))
-        predictions = np.empty((self.n_members, len(data.x), self.widths[-1]), self._dtype)
-        self._evaluate(data, threads, predictions=predictions)
+        """The outputs of every member, (S, n_rows, n_outputs); logits for "cross_entropy"."""
+        table = check_features(x, self._dtype, self.layers[0])
+        predictions = np.empty((self.n_members, len(table), self.layers[-1]), self._dtype)
+        self._evaluate(table, threads=threads, predictions=predictions)
         return predictions
 
     def gradients(
@@ -199,7 +203,8 @@ class FusedTrainer:
     ) -> tuple[Floats, tuple[Reals, ...], tuple[Reals, ...]]:
         """The loss (S,), and its derivatives in the shapes of `weights` and `biases`."""
         gradients = np.empty_like(self._parameters)
-        losses = self._evaluate(self._dataset(x, y, sample_weight), gradients=gradients)
+        rows = self._rows(x, y, sample_weight)
+        losses = self._evaluate(rows.x, rows.y, rows.weight, gradients=gradients)
         return losses, *self._views(gradients)
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -223,7 +228,7 @@ class FusedTrainer:
                 raise ValueError(
                     f"`{name}` of the state is {array.dtype} of shape {array.shape} but this "
                     f"trainer has {target.dtype} of shape {target.shape}; make a trainer of the "
-                    "same widths, members and precision"
+                    "same layers, members and precision"
                 )
         for array, target in zip(arrays, targets, strict=True):
             target[:] = array
@@ -236,20 +241,30 @@ class FusedTrainer:
     def _views(self, parameters: Reals) -> tuple[tuple[Reals, ...], tuple[Reals, ...]]:
         """Weights and biases of every layer, which follow each other in a member's row."""
         weights, biases, offset = [], [], 0
-        for n_in, n_out in pairwise(self.widths):
+        for n_in, n_out in pairwise(self.layers):
             bias = offset + n_out * n_in
             weights.append(parameters[:, offset:bias].reshape(-1, n_out, n_in))
             biases.append(parameters[:, bias : bias + n_out])
             offset = bias + n_out
         return tuple(weights), tuple(biases)
 
-    def _evaluate(self, data: Dataset, threads: int = 1, **outputs: Reals) -> Floats:
+    def _evaluate(
+        self,
+        x: Reals,
+        y: Reals | None = None,
+        weight: Reals | None = None,
+        *,
+        threads: int = 1,
+        **outputs: Reals,
+    ) -> Floats:
         losses = np.empty(self.n_members)
         _engine.evaluate(
             self._stack,
             **self._constants,
             parameters=self._parameters,
-            **data._asdict(),
+            x=x,
+            y=y,
+            sample_weight=weight,
             gradients=outputs.get("gradients"),
             predictions=outputs.get("predictions"),
             losses=losses,
@@ -273,16 +288,19 @@ class FusedTrainer:
         first, second = ([1.0 - beta**step for step in steps] for beta in self.betas)
         return np.stack([rates / first, np.sqrt(second), 1 - rates * self.weight_decay], axis=1)
 
-    def _dataset(self, x: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Dataset:
-        n_outputs = self.widths[-1]
+    def _rows(self, x: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
+        n_outputs = self.layers[-1]
         labels: Labels | None = None
         if self.loss_kind in _LABEL_LOSSES:
             labels = "binary" if n_outputs == 1 else "classes"
-        features = check_features(x, self.widths[0], self._dtype)
-        data = Dataset.checked(features, y, n_outputs, labels)
+        table = check_features(x, self._dtype, self.layers[0])
+        targets = check_targets(y, table, n_outputs, labels)
         if sample_weight is None:
-            return data
-        return data._replace(sample_weight=check_weight(sample_weight, self.n_members, features))
+            return Rows(table, targets)
+        weight = np.ascontiguousarray(sample_weight, self._dtype)
+        return Rows(
+            table, targets, check_weights("sample_weight", weight, len(table), self.n_members)
+        )
 
     # ---- checks of arguments --------------------------------------------------------------
 
@@ -298,14 +316,14 @@ class FusedTrainer:
                 f"`{name}` has shape {array.shape}; give {wanted}, one row per member, or what "
                 "broadcasts to it"
             ) from None
-        if not np.all(np.isfinite(full)) or (positive and not np.all(full > 0)):
-            kind = "positive and finite" if positive else "finite"
-            raise ValueError(f"`{name}` must be {kind} in {self._dtype}")
+        check_finite(name, full)
+        if positive and not np.all(full > 0):
+            raise ValueError(f"`{name}` must be positive in {self._dtype}; choose larger numbers")
         return np.ascontiguousarray(full)
 
     def _loss_parameter(self, values: ArrayLike) -> Reals:
         columns = np.asarray(values)[..., None] if np.ndim(values) == 1 else values
-        parameter = self._per_member("loss_parameter", columns, self.widths[-1], positive=True)
+        parameter = self._per_member("loss_parameter", columns, self.layers[-1], positive=True)
         if self.loss_kind == "quantile" and not np.all(parameter < 1):
             raise ValueError(
                 "`loss_parameter` is the level of the quantile and must lie between 0 and 1"
@@ -313,25 +331,25 @@ class FusedTrainer:
         return parameter
 
 
-def _checked_widths(widths: Sequence[int]) -> list[int]:
-    if not 2 <= len(widths) <= _engine.MAX_LAYERS + 1:
+def _checked_layers(layers: Sequence[int]) -> list[int]:
+    if not 2 <= len(layers) <= _engine.MAX_LAYERS + 1:
         raise ValueError(
-            f"`widths={list(widths)}` must name the numbers of features, of hidden units and of "
+            f"`layers={list(layers)}` must name the numbers of features, of hidden units and of "
             f"outputs, for between 1 and {_engine.MAX_LAYERS} layers"
         )
-    counts = [check_count("widths", width) for width in widths]
+    counts = [check_count("layers", width) for width in layers]
     n_parameters = sum((n_in + 1) * n_out for n_in, n_out in pairwise(counts))
     if n_parameters > _engine.MAX_PARAMETERS:
         raise ValueError(
-            f"`widths={counts}` make {n_parameters} parameters but at most "
+            f"`layers={counts}` make {n_parameters} parameters but at most "
             f"{_engine.MAX_PARAMETERS} are possible here; train large networks with torch"
         )
     return counts
 
 
-def _group_sizes(widths: list[int], group_size: int | None) -> list[int]:
+def _group_sizes(layers: list[int], group_size: int | None) -> list[int]:
     """Per layer the size of the groups that are sorted after it; 1 after the last."""
-    for width in widths[1:-1]:
+    for width in layers[1:-1]:
         if group_size is not None and width % check_count("group_size", group_size):
             divisors = ", ".join(str(d) for d in range(1, width + 1) if width % d == 0)
             raise ValueError(
@@ -339,23 +357,17 @@ def _group_sizes(widths: list[int], group_size: int | None) -> list[int]:
                 f"choose from {divisors}"
             )
         limits.GROUP.check(group_size or width)
-    return [*(group_size or width for width in widths[1:-1]), 1]
+    return [*(group_size or width for width in layers[1:-1]), 1]
 
 
 def _checked_loss(loss: FusedLoss, n_outputs: int) -> FusedLoss:
-    _choose("loss", loss, get_args(FusedLoss))
+    check_choice("loss", loss, get_args(FusedLoss))
     if loss in _SCALAR_LOSSES and n_outputs != 1:
         raise ValueError(
-            f"`loss={loss!r}` is for one output but the network has {n_outputs}; let `widths` end "
+            f"`loss={loss!r}` is for one output but the network has {n_outputs}; let `layers` end "
             "in 1, or take another loss"
         )
     return loss
-
-
-def _choose(name: str, value: str, choices: tuple[str, ...]) -> str:
-    if value not in choices:
-        raise ValueError(f"`{name}={value!r}` is unknown; choose from {choices}")
-    return value
 
 
 def _within(name: str, value: float, below: float = np.inf) -> float:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from isotone import _engine
+from isotone.checks import check_choice
 from isotone.losses import (
     AbsoluteError,
     CrossEntropy,
@@ -28,14 +29,14 @@ from isotone.nn.group_sort import group_sort
 from isotone.nn.layers import BoundedLayer, GroupSort, LipschitzLinear
 from isotone.nn.network import LipschitzNetwork
 from isotone.training.fused import FusedLoss, FusedTrainer
+from isotone.training.orders import Orders, orders_of_rows
 from isotone.training.recipe import Recipe, Tensors
-from isotone.training.rows import Rows, order_of_rows
+from isotone.training.rows import Rows
 from isotone.typing import Precision
 
 Backend = Literal["auto", "fused", "torch"]
-Orders = Literal["shared", "own", "bootstrap"]
 
-_VALIDATION_ROWS = 2**20  # members times rows in one piece
+_ROWS_AT_ONCE = 2**20  # members times rows in one piece
 
 
 def make_learner(
@@ -54,8 +55,7 @@ def make_learner(
 
 def is_fused(backend: Backend, reason: str | None) -> bool:
     """Whether a backend is the fused one, given the reason, if any, why that cannot be."""
-    if backend not in get_args(Backend):
-        raise ValueError(f"`backend={backend!r}` is unknown; choose 'auto', 'fused' or 'torch'")
+    check_choice("backend", backend, get_args(Backend))
     if backend == "fused" and reason is not None:
         raise ValueError(f"the fused backend cannot train this: {reason}; use backend='torch'")
     return backend != "torch" and reason is None
@@ -137,26 +137,27 @@ class StackLearner:
     def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
         total = torch.zeros(self.n_members, dtype=torch.float64)
         visited = torch.zeros(self.n_members, dtype=torch.float64)
-        order = orders_of_rows(len(rows), self.n_members, self.orders, epoch, recipe)
+        order = orders_of_rows(len(rows), self.n_members, self.orders, epoch, recipe.seed)
         starts = range(0, len(rows), recipe.batch_size)
         for start, rate in zip(starts, recipe.rates(epoch, len(starts)), strict=True):
             batch = rows[order[..., start : start + recipe.batch_size]]
-            for group in self.optimizer.param_groups:
-                group["lr"] = rate
-            losses = self._batch_mean(batch)
-            self.optimizer.zero_grad()
-            losses.sum().backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step()
-            total += losses.detach().double() * batch.x.shape[-2]
-            visited = visited + batch.mass()
+            x, y, weight = tensors(batch)
+            losses = batch_mean(self.loss(self.score(x), y), weight)
+            take_step(self.optimizer, losses.sum(), rate)
+            total += losses.detach().double() * x.shape[-2]
+            visited += torch.as_tensor(batch.mass())
         return total / visited
 
     @torch.no_grad()
     def losses(self, rows: Rows) -> Tensor:
-        size = max(1, _VALIDATION_ROWS // self.n_members)
-        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
-        each = [self.loss(self.score(part.x), part.target).double() for part in parts]
-        return mean(torch.cat(each, dim=1), rows.weight)
+        x, y, weight = tensors(rows)
+        return mean(self.loss(self.predict(x), y).double(), weight)
+
+    @torch.no_grad()
+    def predict(self, x: Tensor) -> Tensor:
+        """Outputs of every member, (n_members, n_rows, n_outputs)."""
+        pieces = torch.split(x, max(1, _ROWS_AT_ONCE // self.n_members))
+        return torch.cat([self.score(piece) for piece in pieces], dim=1)
 
     def state(self) -> Tensors:
         return optimizer_state(self.optimizer) | self.weights()
@@ -203,9 +204,22 @@ class StackLearner:
             sizes = torch.linalg.vector_norm(weight, ord=self.duals[k], dim=2, keepdim=True)
         return weight / (sizes / self.bounds[k]).clamp(min=1.0)
 
-    def _batch_mean(self, batch: Rows) -> Tensor:
-        """What every member minimizes, (n_members,)."""
-        return batch_mean(self.loss(self.score(batch.x), batch.target), batch.weight)
+
+def tensors(
+    rows: Rows, dtype: torch.dtype = torch.float32
+) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Features in a precision, targets, and weights as torch sees them; copies if need be."""
+    weight = None if rows.weight is None else torch.as_tensor(rows.weight)
+    return torch.as_tensor(rows.x).to(dtype), torch.as_tensor(rows.y), weight
+
+
+def take_step(optimizer: torch.optim.Optimizer, loss: Tensor, rate: float) -> None:
+    """One step of an optimizer at a learning rate."""
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
 
 
 def optimizer_state(optimizer: torch.optim.Optimizer) -> Tensors:
@@ -263,10 +277,9 @@ class FusedLearner:
 
     def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
         n_steps = -(-len(rows) // recipe.batch_size)
-        order = orders_of_rows(len(rows), self.n_members, self.orders, epoch, recipe)
         losses = self.trainer.train_epoch(
             *self._arrays(rows),
-            order=order.numpy().astype(np.int32),
+            order=orders_of_rows(len(rows), self.n_members, self.orders, epoch, recipe.seed),
             batch_size=recipe.batch_size,
             learning_rates=recipe.rates(epoch, n_steps),
             threads=self.threads,
@@ -275,6 +288,10 @@ class FusedLearner:
 
     def losses(self, rows: Rows) -> Tensor:
         return torch.as_tensor(self.trainer.loss(*self._arrays(rows), threads=self.threads))
+
+    def predict(self, x: Tensor) -> Tensor:
+        """Outputs of every member, (n_members, n_rows, n_outputs)."""
+        return torch.as_tensor(self.trainer.predict(x.numpy(), threads=self.threads))
 
     def state(self) -> Tensors:
         return {name: torch.as_tensor(array) for name, array in self.trainer.state().items()}
@@ -305,35 +322,22 @@ class FusedLearner:
         return list(zip(self.trainer.weights, self.trainer.biases, strict=True))
 
     def _arrays(self, rows: Rows) -> tuple[Any, Any, Any]:
-        target = rows.target.numpy()
+        y = rows.y
         if isinstance(self.loss, Hinge):
-            target = (target + 1) / 2  # from ±1 to 0 and 1
+            y = (y + 1) / 2  # from ±1 to 0 and 1
         if isinstance(self.loss, Quantile):  # several levels may be those of one target
-            target = np.broadcast_to(target, (len(target), self.trainer.widths[-1]))
-        return rows.x.numpy(), target, None if rows.weight is None else rows.weight.numpy()
+            y = np.broadcast_to(y, (len(y), self.trainer.layers[-1]))
+        return rows.x, y, rows.weight
 
 
 # what the fused trainer calls a loss, and which of its fields is the parameter
 _FUSED: dict[type, tuple[FusedLoss, str | None]] = {
-    CrossEntropy: ("cross-entropy", "temperature"),
+    CrossEntropy: ("cross_entropy", "temperature"),
     Hinge: ("hinge", "margin"),
-    SquaredError: ("mse", None),
-    AbsoluteError: ("l1", None),
+    SquaredError: ("squared_error", None),
+    AbsoluteError: ("absolute_error", None),
     Quantile: ("quantile", "level"),
 }
-
-
-def orders_of_rows(n: int, n_members: int, orders: Orders, epoch: int, recipe: Recipe) -> Tensor:
-    """One order of the rows for all members (n,), or one for each (n_members, n)."""
-    if orders == "shared":
-        return order_of_rows(n, recipe.seed, epoch)
-    seeds = [recipe.seed + (s << 32) for s in range(n_members)]
-    own = torch.stack([order_of_rows(n, seed, epoch) for seed in seeds])
-    if orders == "own":
-        return own
-    # the same rows in every epoch, as many as there are, some of them twice and others never
-    drawn = [np.random.default_rng(seed).integers(n, size=n) for seed in seeds]
-    return torch.as_tensor(np.stack(drawn)).gather(1, own)
 
 
 def bounded_layers(network: LipschitzNetwork) -> list[BoundedLayer]:

@@ -13,13 +13,14 @@ import math
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import torch
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from torch import Tensor
 
+from isotone.checks import check_choice, check_positive
 from isotone.training.checkpoint import load_checkpoint, save_checkpoint
 from isotone.training.rows import Rows
 
@@ -53,13 +54,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "learning_rate", "final_rate"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"`{name}={getattr(self, name)}` must be positive and finite")
-        if self.schedule not in ("cosine", "exponential", "constant"):
-            raise ValueError(
-                f"`schedule={self.schedule!r}` is unknown; choose 'cosine', 'exponential' or "
-                "'constant'"
-            )
+            check_positive(name, getattr(self, name))
+        check_choice("schedule", self.schedule, get_args(Schedule))
 
     def rates(self, epoch: int, n_steps: int) -> list[float]:
         """Learning rates of the steps of one epoch."""

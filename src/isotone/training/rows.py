@@ -1,43 +1,63 @@
-"""Rows: what a network learns from, checked and converted once, and how they are split."""
+"""Rows: what is learned from, on its whole way from a table to a trainer; NumPy alone.
+
+An estimator merges raw rows, scales them and turns their targets into what a loss wants; members
+of a stack may weigh them differently. It is the same container all the way.
+"""
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
-from numpy.typing import ArrayLike
-from torch import Tensor
+from numpy.typing import ArrayLike, NDArray
 
-from isotone.losses import Loss, check_targets
-from isotone.nn.network import LipschitzNetwork
-from isotone.typing import Bools, Metric
+from isotone.checks import check_finite, check_fraction, check_weights
+from isotone.typing import Bools, Floats, Indices, Metric, Reals
+
+if TYPE_CHECKING:
+    from isotone.losses import Loss
+
+Labels = Literal["binary", "classes"]
 
 _ROUNDING = 1.0 - 2.0**-20  # weights that are alike but for rounding are alike
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Scaled rows with targets and, if they do not all count alike, weights of mean 1."""
+    """Rows with targets and, if they do not all count alike, weights.
 
-    x: Tensor
-    target: Tensor
-    weight: Tensor | None = None
+    Parameters
+    ----------
+    x : (n_rows, n_features), raw or scaled
+    y : (n_rows,) or (n_rows, n_targets): values, numbers of classes, or what a loss made of them
+    weight : (n_rows,), or (n_members, n_rows) if members weigh the rows differently
+    """
+
+    x: NDArray[Any]
+    y: NDArray[Any]
+    weight: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.x)
 
     def __getitem__(self, index: Any) -> Rows:
-        weight = None if self.weight is None else self.weight[index]
-        return Rows(self.x[index], self.target[index], weight)
+        weight = None if self.weight is None else self.weight[..., index]
+        return Rows(self.x[index], self.y[index], weight)
 
-    def mass(self) -> Tensor:
-        """Sum of the weights, or number of rows; along the last axis of them."""
+    def counted(self) -> Indices:
+        """Numbers of the rows that do not have weight 0."""
+        return np.arange(len(self)) if self.weight is None else np.flatnonzero(self.weight > 0)
+
+    def weights(self) -> NDArray[Any]:
+        """A weight for every row."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    def mass(self) -> Floats:
+        """Sum of the weights, or number of rows; of every member, if they differ."""
         if self.weight is None:
-            return torch.tensor(float(self.x.shape[-2]), dtype=torch.float64)
-        return self.weight.double().sum(dim=-1)
+            return np.array(float(self.x.shape[-2]))
+        return np.asarray(self.weight.sum(axis=-1, dtype=np.float64))
 
     def spread(self) -> Rows:
         """The same weighted set, in which a row of more than the mean weight comes several times.
@@ -47,19 +67,17 @@ class Rows:
         """
         return self if self.weight is None else self.repeated(self.weight)
 
-    def repeated(self, weight: Tensor) -> Rows:
+    def repeated(self, weight: NDArray[Any]) -> Rows:
         """Row i ⌈weight_i⌉ times, its weights divided by that."""
-        times = torch.ceil(weight.double() * _ROUNDING).long()
-        index = torch.repeat_interleave(times)
-        rows = self[index]
-        assert rows.weight is not None
-        share = rows.weight / times[index].reshape(-1, *[1] * (rows.weight.ndim - 1))
-        return replace(rows, weight=share / share.mean(dim=0))
+        times = np.ceil(weight.astype(np.float64) * _ROUNDING).astype(np.intp)
+        rows = self[np.repeat(np.arange(len(self)), times)]
+        share = rows.weights() / np.repeat(times, times).astype(weight.dtype)
+        return replace(rows, weight=share / share.mean(axis=-1, keepdims=True))
 
     def identity(self) -> bytes:
         """What tells these rows from others: all their numbers."""
-        tensors = (self.x, self.target, self.weight)
-        return b"".join(t.contiguous().numpy().tobytes() for t in tensors if t is not None)
+        arrays = (self.x, self.y, self.weight)
+        return b"".join(array.tobytes() for array in arrays if array is not None)
 
     @classmethod
     def of(
@@ -70,44 +88,21 @@ class Rows:
         *,
         sample_weight: ArrayLike | None = None,
         metric: Metric = "1",
-        dtype: torch.dtype = torch.float32,
+        dtype: type[np.floating[Any]] = np.float32,
     ) -> Rows:
         """Check and convert a scaled table (n, n_features), its labels or values, and weights."""
-        kind = np.float64 if dtype == torch.float64 else np.float32
-        table = torch.as_tensor(np.require(x, kind, ["C", "W"])).to(dtype)
-        if table.ndim != 2 or len(table) == 0 or not bool(torch.isfinite(table).all()):
-            raise ValueError(
-                f"`x` has shape {tuple(table.shape)}; training needs a table of finite numbers "
-                "with at least one row: drop or fill others, and scale it first"
-            )
-        target = loss.prepare(np.asarray(x, dtype=np.float64), y, metric)
+        table = check_features(x, dtype)
+        check_not_empty(table)
+        target = np.asarray(loss.prepare(np.asarray(x, dtype=np.float64), y, metric))
         if len(target) != len(table):
             raise ValueError(f"`x` has {len(table)} rows but `y` has {len(target)}")
-        if target.is_floating_point():
-            target = target.to(dtype)
-        if not bool(torch.isfinite(target).all()):
-            raise ValueError("`y` holds NaN or infinity; drop or fill such rows")
-        return cls(table, target, _weights(sample_weight, len(table)))
-
-
-def check_rows(network: LipschitzNetwork, loss: Loss, *parts: Rows | None) -> None:
-    """Raise `ValueError` unless all rows fit a network and a loss."""
-    for rows in parts:
-        if rows is None:
-            continue
-        if rows.x.shape[1] != network.n_features:
-            raise ValueError(
-                f"`x` has {rows.x.shape[1]} columns; the network takes {network.n_features} "
-                "features"
-            )
-        check_targets(loss, rows.target, network.n_outputs)
-
-
-def order_of_rows(n: int, seed: int, epoch: int) -> Tensor:
-    """A permutation that depends on nothing but its arguments."""
-    digest = hashlib.sha256(f"{seed} {epoch}".encode()).digest()
-    generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "little"))
-    return torch.randperm(n, generator=generator)
+        target = target.astype(dtype) if target.dtype.kind == "f" else target
+        check_finite("y", target)
+        if sample_weight is None:
+            return cls(table, target)
+        weight = check_weights("sample_weight", sample_weight, len(table))
+        share = weight / weight.max()  # whose sum cannot overflow
+        return cls(table, target, (share / share.mean()).astype(np.float32))
 
 
 def split(
@@ -117,8 +112,7 @@ def split(
 
     Rows of one group stay together; the validation part has about `fraction` of the groups.
     """
-    if not 0 < fraction < 1:
-        raise ValueError(f"`fraction={fraction}` must lie between 0 and 1, as 0.2 does")
+    check_fraction("fraction", fraction)
     names = np.arange(n_rows) if groups is None else np.asarray(groups)
     if names.shape != (n_rows,):
         raise ValueError(f"`groups` has shape {names.shape}; give one for each of {n_rows} rows")
@@ -133,14 +127,57 @@ def split(
     return ~held_out, held_out
 
 
-def _weights(sample_weight: ArrayLike | None, n_rows: int) -> Tensor | None:
-    if sample_weight is None:
-        return None
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.shape != (n_rows,) or not np.all(weight >= 0) or not 0 < weight.max() < np.inf:
+def check_features(x: ArrayLike, dtype: Any, n_features: int | None = None) -> Reals:
+    """A table of finite numbers (n_rows, n_features), as torch and the engine read it."""
+    table: Reals = np.require(x, dtype, ["C", "W"])
+    wanted = "n_features" if n_features is None else str(n_features)
+    if table.ndim != 2 or (n_features is not None and table.shape[1] != n_features):
         raise ValueError(
-            f"`sample_weight` has shape {weight.shape}; it must hold one finite weight of at least"
-            f" 0 for each of {n_rows} rows, not all of them 0"
+            f"`x` has shape {table.shape}; give (n_rows, {wanted}), one column per feature"
         )
-    share = weight / weight.max()  # whose sum cannot overflow
-    return torch.as_tensor((share / share.mean()).astype(np.float32))
+    check_finite("x", table)
+    return table
+
+
+def check_not_empty(x: Reals) -> None:
+    """Raise `ValueError` if there is no row."""
+    if len(x) == 0:
+        raise ValueError("`x` has no row to take the mean loss of; give at least one")
+
+
+def check_targets(y: ArrayLike, x: Reals, n_outputs: int, labels: Labels | None) -> Reals:
+    """Targets for checked features; `labels` says if they are classes, and which."""
+    check_not_empty(x)
+    targets: Reals = np.ascontiguousarray(y, x.dtype)
+    n_rows, n_targets = len(x), 1 if labels == "classes" else n_outputs
+    shapes = [(n_rows, n_targets)] + [(n_rows,)] * (n_targets == 1)
+    if targets.shape not in shapes:
+        raise ValueError(
+            f"`y` has shape {targets.shape}; give {' or '.join(map(str, shapes))}, targets for "
+            "each row of `x`"
+        )
+    check_finite("y", targets)
+    if labels == "binary" and np.any((targets < 0) | (targets > 1)):
+        raise ValueError("`y` must hold labels 0 and 1; map the two classes to them")
+    whole = targets == np.floor(targets)
+    if labels == "classes" and not np.all((targets >= 0) & (targets < n_outputs) & whole):
+        raise ValueError(f"`y` must hold class numbers from 0 to {n_outputs - 1}")
+    return targets
+
+
+def check_order(order: ArrayLike, n_members: int, n_rows: int) -> NDArray[np.int32]:
+    """Numbers of rows, (n_visits,) or (n_members, n_visits)."""
+    rows = np.asarray(order)
+    if not np.issubdtype(rows.dtype, np.integer):
+        raise TypeError(f"`order` holds {rows.dtype}; give row numbers, as int32")
+    if rows.size == 0 or (rows.ndim != 1 and rows.shape[:-1] != (n_members,)):
+        raise ValueError(
+            f"`order` has shape {rows.shape}; give (n_visits,), or ({n_members}, n_visits) with "
+            "one row per member"
+        )
+    if rows.min() < 0 or rows.max() >= n_rows:
+        raise ValueError(
+            f"`order` holds numbers from {rows.min()} to {rows.max()} but `x` has {n_rows} rows; "
+            "give row numbers from 0 on"
+        )
+    return np.ascontiguousarray(rows, np.int32)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet
@@ -25,9 +26,11 @@ from isotone.data.table import numbers
 from isotone.inputs.scaling import Scaling
 from isotone.losses import DynamicHinge, KantorovichRubinstein, Loss
 from isotone.nn.network import LipschitzNetwork
+from isotone.training.learners import take_step
+from isotone.training.orders import order_of_rows
 from isotone.training.recipe import History, Recipe, fit
-from isotone.training.rows import Rows, order_of_rows
-from isotone.training.train import NetworkLearner, dtype_of, few_threads
+from isotone.training.rows import Rows
+from isotone.training.train import NetworkLearner, few_threads
 from isotone.typing import Floats
 
 
@@ -42,7 +45,7 @@ class ParquetRows:
     scaling : applied to the features as they are read
     shards : number of parts of every batch, at least the number of processes
     buffer_groups : row groups of a part that are shuffled together
-    dtype : that of the weights of the network
+    dtype : that of the features
     """
 
     paths: Sequence[str | Path]
@@ -53,7 +56,7 @@ class ParquetRows:
     weight: str | None = None
     shards: int = 1
     buffer_groups: int = 4
-    dtype: torch.dtype = torch.float32
+    dtype: type[np.floating[Any]] = np.float32
 
     def __post_init__(self) -> None:
         if len(self.groups) < self.shards:
@@ -85,7 +88,7 @@ class ParquetRows:
         """Mean weight of all rows: what a row of a batch counts on average."""
         if self.weight is None:
             return 1.0
-        total = sum(float(self._read_weights(*group[:2]).double().sum()) for group in self.groups)
+        total = sum(float(self._read_weights(*group[:2]).sum()) for group in self.groups)
         if not 0 < total < np.inf:
             raise ValueError(
                 f"the weight {self.weight!r} sums to {total:g}; it must be positive in some rows "
@@ -137,9 +140,10 @@ class ParquetRows:
         rows = Rows.of(x, values[:, -1], self.loss, dtype=self.dtype)
         if self.weight is None:
             return rows
-        return replace(rows, weight=(self._read_weights(path, group) / self.mean_weight).float())
+        weight = self._read_weights(path, group) / self.mean_weight
+        return replace(rows, weight=weight.astype(np.float32))
 
-    def _read_weights(self, path: str, group: int) -> Tensor:
+    def _read_weights(self, path: str, group: int) -> Floats:
         """Weights of a row group; they may all be 0, unlike those of a whole table."""
         assert self.weight is not None
         values = _read_columns(path, group, [self.weight])[:, 0]
@@ -148,7 +152,7 @@ class ParquetRows:
                 f"the weight {self.weight!r} goes down to {values.min():g}; weights must be 0 or "
                 "more: correct or drop such rows"
             )
-        return torch.as_tensor(values)
+        return values
 
 
 class StreamLearner(NetworkLearner):
@@ -172,13 +176,14 @@ class StreamLearner(NetworkLearner):
 
     def _learn_batch(self, batch: Rows, rate: float) -> Tensor:
         """One update; sum of the weighted losses over all processes."""
-        losses = self.loss(self.parallel(batch.x), batch.target)
-        local = (losses if batch.weight is None else losses * batch.weight).sum()
+        x, y, weight = self._tensors(batch)
+        losses = self.loss(self.parallel(x), y)
+        local = (losses if weight is None else losses * weight).sum()
         sums = torch.tensor([float(local.detach()), len(batch)], dtype=torch.float64)
         if self.world > 1:
             dist.all_reduce(sums)
         # DistributedDataParallel takes the mean over processes: the factor makes it the sum
-        self._step(local * (self.world / float(sums[1])), rate)
+        take_step(self.optimizer, local * (self.world / float(sums[1])), rate)
         return sums[0]
 
 
@@ -206,9 +211,8 @@ def train_stream(
         raise ValueError(
             f"`shards={rows.shards}` cannot be divided among {world} processes; choose a multiple"
         )
-    rows = replace(rows, dtype=dtype_of(network))
-    if validation is not None:
-        validation = replace(validation, x=validation.x.to(rows.dtype))
+    if network.dtype == torch.float64:
+        rows = replace(rows, dtype=np.float64)
     learner = StreamLearner(network, rows.loss, recipe)
     return fit(
         learner,
@@ -241,7 +245,7 @@ def _join(parts: Sequence[Rows | None], empty: ParquetRows | None = None) -> Row
         return empty._read_group(*empty.groups[0][:2])[:0]
     weights = [part.weight for part in present if part.weight is not None]
     return Rows(
-        torch.cat([part.x for part in present]),
-        torch.cat([part.target for part in present]),
-        torch.cat(weights) if weights else None,
+        np.concatenate([part.x for part in present]),
+        np.concatenate([part.y for part in present]),
+        np.concatenate(weights) if weights else None,
     )

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import torch
@@ -27,7 +27,6 @@ from isotone.nn.network import MonotonicNetwork
 from isotone.training.ensemble import Ensemble
 from isotone.training.recipe import Recipe
 from isotone.training.rows import Rows
-from isotone.typing import Floats
 from isotone.workers import Workers, run
 
 
@@ -37,8 +36,8 @@ class Grid:
 
     seeds: tuple[int, ...]
     lipschitz: tuple[float, ...] = (1.0,)
-    hidden: tuple[tuple[int, ...], ...] = ((20, 20),)
-    losses: tuple[str, ...] = ("cross-entropy",)
+    hidden_layer_sizes: tuple[tuple[int, ...], ...] = ((20, 20),)
+    losses: tuple[str, ...] = ("cross_entropy",)
 
     def __post_init__(self) -> None:
         for loss in self.losses:
@@ -47,28 +46,33 @@ class Grid:
             raise ValueError(f"{self} has no runs; give at least one of each kind")
 
     def __len__(self) -> int:
-        return len(self.seeds) * len(self.lipschitz) * len(self.hidden) * len(self.losses)
+        return math.prod(len(getattr(self, kind.name)) for kind in fields(self))
 
     def shards(self, size: int) -> Iterator[Shard]:
         """Runs of one architecture and loss, at most `size` in a shard."""
         members = list(product(self.lipschitz, self.seeds))
-        for hidden, loss in product(self.hidden, self.losses):
+        for sizes, loss in product(self.hidden_layer_sizes, self.losses):
             for start in range(0, len(members), size):
-                yield Shard(hidden, loss, tuple(members[start : start + size]))
+                yield Shard(sizes, loss, tuple(members[start : start + size]))
 
 
 @dataclass(frozen=True)
 class Shard:
     """Members, pairs of λ and seed, that are trained together."""
 
-    hidden: tuple[int, ...]
+    hidden_layer_sizes: tuple[int, ...]
     loss: str
     members: tuple[tuple[float, int], ...]
 
     def describe(self) -> str:
-        hidden = "-".join(map(str, self.hidden))
         slopes = sorted({lipschitz for lipschitz, _ in self.members})
-        return f"hidden {hidden}, loss {self.loss}, λ {', '.join(f'{v:g}' for v in slopes)}"
+        values = ", ".join(f"{value:g}" for value in slopes)
+        return f"hidden_layer_sizes {self.sizes}, loss {self.loss}, λ {values}"
+
+    @property
+    def sizes(self) -> str:
+        """The widths of the hidden layers as text, 20-20."""
+        return "-".join(map(str, self.hidden_layer_sizes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,11 +81,11 @@ class Problem:
 
     Parameters
     ----------
-    training, validation : x (n, n_features) and y
+    training, validation : scaled rows, without weights
     """
 
-    training: tuple[Floats, Floats]
-    validation: tuple[Floats, Floats]
+    training: Rows
+    validation: Rows
     monotonic_cst: tuple[int, ...]
     recipe: Recipe
     group_size: int | None = None
@@ -90,8 +94,8 @@ class Problem:
         """A name for the result of a shard that depends on everything it depends on."""
         choices = [asdict(shard), asdict(self.recipe), self.monotonic_cst, self.group_size]
         digest = hashlib.sha256(json.dumps(choices).encode())
-        for array in (*self.training, *self.validation):
-            digest.update(np.ascontiguousarray(array).tobytes())
+        for rows in (self.training, self.validation):
+            digest.update(rows.identity())
         return digest.hexdigest()[:32]
 
 
@@ -109,15 +113,15 @@ def run_shard(problem: Problem, shard: Shard) -> pa.Table | str:
 
 
 def _train(problem: Problem, shard: Shard) -> pa.Table:
-    x, y = problem.training
+    rows, held_out = problem.training, problem.validation
     ensemble = Ensemble([_member(problem, shard, *pair) for pair in shard.members])
-    history = ensemble.train(
-        x, y, parse_loss(shard.loss), problem.recipe, validation=problem.validation
-    )
+    loss = parse_loss(shard.loss)
+    validation = held_out.x, held_out.y
+    history = ensemble.train(rows.x, rows.y, loss, problem.recipe, validation=validation)
     n = len(shard.members)
     return pa.table(
         {
-            "hidden": ["-".join(map(str, shard.hidden))] * n,
+            "hidden_layer_sizes": [shard.sizes] * n,
             "loss": [shard.loss] * n,
             "lipschitz": [value for value, _ in shard.members],
             "seed": [seed for _, seed in shard.members],
@@ -148,8 +152,8 @@ def sweep(
     on_done : called with the numbers of finished and of all shards
     """
     for loss in grid.losses:  # refuse here what every worker would refuse
-        for x, y in (problem.training, problem.validation):
-            check_targets(parse_loss(loss), Rows.of(x, y, parse_loss(loss)).target, 1)
+        for rows in (problem.training, problem.validation):
+            check_targets(parse_loss(loss), Rows.of(rows.x, rows.y, parse_loss(loss)).y, 1)
     for shard in grid.shards(1):
         _member(problem, shard, *shard.members[0])
     with sole_use(Path(directory)), making(Path(directory) / "shards"):
@@ -179,7 +183,7 @@ def _run(
 def _member(problem: Problem, shard: Shard, lipschitz: float, seed: int) -> MonotonicNetwork:
     torch.manual_seed(seed)
     return MonotonicNetwork(
-        [len(problem.monotonic_cst), *shard.hidden, 1],
+        [len(problem.monotonic_cst), *shard.hidden_layer_sizes, 1],
         monotonic_cst=problem.monotonic_cst,
         lipschitz=lipschitz,
         group_size=problem.group_size,

@@ -6,39 +6,35 @@ underneath, and `isotone.training.ensemble` trains many networks at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from isotone.losses import Loss, batch_mean, mean
+from isotone.losses import Loss, batch_mean, check_targets, mean
 from isotone.nn.network import LipschitzNetwork, MonotonicNetwork
 from isotone.training.learners import (
     Backend,
     FusedLearner,
+    StackLearner,
     is_fused,
     load_optimizer_state,
     optimizer_state,
+    take_step,
+    tensors,
     why_not_fused,
     why_not_stackable,
 )
+from isotone.training.orders import order_of_rows
 from isotone.training.recipe import History, Recipe, Tensors, fit
-from isotone.training.rows import Rows, check_rows, order_of_rows
+from isotone.training.rows import Rows
 from isotone.typing import Precision
 
 _WORTH_THREADS = 2**26  # multiplications in a batch
-
-
-def batches(rows: Rows, epoch: int, recipe: Recipe) -> Iterator[tuple[Rows, float]]:
-    """The rows of one epoch in their order, batch by batch, with the learning rate of each."""
-    shuffled = rows[order_of_rows(len(rows), recipe.seed, epoch)]
-    starts = range(0, len(rows), recipe.batch_size)
-    for start, rate in zip(starts, recipe.rates(epoch, len(starts)), strict=True):
-        yield shuffled[start : start + recipe.batch_size], rate
 
 
 class NetworkLearner:
@@ -54,27 +50,26 @@ class NetworkLearner:
 
     def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
         self.network.train()
+        shuffled = rows[order_of_rows(len(rows), recipe.seed, epoch)]
+        starts = range(0, len(rows), recipe.batch_size)
         total = torch.zeros((), dtype=torch.float64)
         with few_threads(self.network, recipe.batch_size):
-            for batch, rate in batches(rows, epoch, recipe):
-                loss = batch_mean(self.loss(self.network(batch.x), batch.target), batch.weight)
-                self._step(loss, rate)
-                total += loss.detach().double() * len(batch)
-        return total[None] / rows.mass()
-
-    def _step(self, loss: Tensor, rate: float) -> None:
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimizer.step()
+            for start, rate in zip(starts, recipe.rates(epoch, len(starts)), strict=True):
+                x, y, weight = self._tensors(shuffled[start : start + recipe.batch_size])
+                loss = batch_mean(self.loss(self.network(x), y), weight)
+                take_step(self.optimizer, loss, rate)
+                total += loss.detach().double() * len(x)
+        return total[None] / float(rows.mass())
 
     @torch.no_grad()
     def losses(self, rows: Rows) -> Tensor:
         self.network.eval()
-        parts = [rows[start : start + 65536] for start in range(0, len(rows), 65536)]
-        each = torch.cat([self.loss(self.network(part.x), part.target) for part in parts])
-        return mean(each.double(), rows.weight)[None]
+        x, y, weight = self._tensors(rows)
+        score = torch.cat([self.network(part) for part in torch.split(x, 65536)])
+        return mean(self.loss(score, y).double(), weight)[None]
+
+    def _tensors(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor | None]:
+        return tensors(rows, self.network.dtype)
 
     def state(self) -> Tensors:
         return optimizer_state(self.optimizer) | self.weights()
@@ -90,6 +85,9 @@ class NetworkLearner:
 
     def merge(self, best: Tensors, better: Tensor) -> Tensors:
         return self.weights() if bool(better[0]) else best
+
+    def unstack(self, networks: Sequence[LipschitzNetwork]) -> None:
+        """Nothing to do: the network itself has learned."""
 
 
 @contextmanager
@@ -140,24 +138,55 @@ def train(
     True
     """
     recipe = recipe or Recipe()
-    like: dict[str, Any] = {"metric": network.metric, "dtype": dtype_of(network)}
-    rows = Rows.of(x, y, loss, sample_weight=sample_weight, **like)
-    held_out = None if validation is None else Rows.of(*validation, loss, **like)
-    check_rows(network, loss, rows, held_out)
+    rows = rows_for(network, x, y, loss, sample_weight)
+    held_out = None if validation is None else rows_for(network, *validation, loss)
     learner = _make_learner(network, loss, recipe, backend)
+    identity = f"{type(learner).__name__} {network} {loss}"
+    return learn([network], learner, rows, recipe, held_out, checkpoint, identity, progress)
+
+
+def learn(
+    networks: Sequence[LipschitzNetwork],
+    learner: NetworkLearner | StackLearner | FusedLearner,
+    rows: Rows,
+    recipe: Recipe,
+    validation: Rows | None,
+    checkpoint: str | Path | None,
+    identity: str,
+    progress: bool,
+) -> History:
+    """Let a learner of these networks learn; what it learned before an interruption is kept."""
     try:
         return fit(
             learner,
             rows.spread(),
             recipe,
-            validation=held_out,
+            validation=validation,
             checkpoint=checkpoint,
-            identity=f"{type(learner).__name__} {network} {loss}",
+            identity=identity,
             progress=progress,
         )
-    finally:  # what was learned before an interruption is kept
-        if isinstance(learner, FusedLearner):
-            learner.unstack([network])
+    finally:
+        learner.unstack(networks)
+
+
+def rows_for(
+    network: LipschitzNetwork,
+    x: ArrayLike,
+    y: ArrayLike,
+    loss: Loss,
+    sample_weight: ArrayLike | None = None,
+) -> Rows:
+    """Rows that fit a network and a loss, in the metric and the precision of the network."""
+    dtype = np.float64 if network.dtype == torch.float64 else np.float32
+    weight = {"sample_weight": sample_weight}
+    rows = Rows.of(x, y, loss, metric=network.metric, dtype=dtype, **weight)
+    if rows.x.shape[1] != network.n_features:
+        raise ValueError(
+            f"`x` has {rows.x.shape[1]} columns; the network takes {network.n_features} features"
+        )
+    check_targets(loss, rows.y, network.n_outputs)
+    return rows
 
 
 def _make_learner(
@@ -165,7 +194,7 @@ def _make_learner(
 ) -> NetworkLearner | FusedLearner:
     if not is_fused(backend, _why_not_fused(network, loss)):
         return NetworkLearner(network, loss, recipe)
-    precision: Precision = "float64" if dtype_of(network) == torch.float64 else "float32"
+    precision: Precision = "float64" if network.dtype == torch.float64 else "float32"
     return FusedLearner([network], loss, recipe, precision=precision)
 
 
@@ -183,8 +212,3 @@ def _why_not_fused(network: LipschitzNetwork, loss: Loss) -> str | None:
     if {p.dtype for p in parameters} not in ({torch.float32}, {torch.float64}):
         return "the weights are neither all float32 nor all float64"
     return why_not_fused(network, loss)
-
-
-def dtype_of(network: LipschitzNetwork) -> torch.dtype:
-    """The precision of the weights."""
-    return next(network.parameters()).dtype

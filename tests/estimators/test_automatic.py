@@ -1,4 +1,4 @@
-"""Columns: settings by name or position, and the scaling that fits a column."""
+"""Automatic choices: the scaling that fits a column, and λ that nobody gave."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from isotone import Log
-from isotone.estimators.columns import choose_scaling, slopes
+from isotone.estimators.automatic import choose_scaling
+from isotone.estimators.directions import slopes
 
 RNG = np.random.default_rng(0)
 

@@ -1,4 +1,4 @@
-"""Targets: the units of a regression, taken off before training and put back after freezing.
+"""Units of the targets of a regression, taken off before training and put back after freezing.
 
 Scales are powers of two. Multiplying stored numbers by them is exact, so every inequality that
 `freeze` established among them still holds. The center goes into the last bias before freezing,
@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from isotone.certificate.certify import Certificate, certify
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, Members, Sort, Step
 from isotone.nn.layers import BoundedLayer
@@ -26,7 +25,7 @@ _MOST = 2.0**400  # keeps products of stored numbers far from overflow
 
 
 @dataclass(frozen=True, eq=False)
-class Targets:
+class TargetUnits:
     """Per output :math:`y = s (y' + c)` with a power of two s; y' is what a network learns.
 
     Parameters
@@ -40,10 +39,10 @@ class Targets:
     deviation: float = 1.0
 
     @classmethod
-    def fit(cls, y: Floats, weight: Floats) -> Targets:
+    def fit(cls, y: Floats, weight: Floats) -> TargetUnits:
         """Scale and center of every column of `y`; one that is constant stays so, nearly.
 
-        >>> Targets.fit(np.array([[10.0], [18.0]]), np.ones(2)).scale
+        >>> TargetUnits.fit(np.array([[10.0], [18.0]]), np.ones(2)).scale
         array([4.])
         """
         mean = np.average(y, axis=0, weights=weight)
@@ -75,6 +74,8 @@ class Targets:
 
     def restore(self, frozen: FrozenNetwork) -> FrozenNetwork:
         """The frozen network in the units of y."""
+        if np.all(self.scale == 1.0):
+            return frozen
         scale = np.broadcast_to(self.scale, (frozen.n_outputs,))  # quantiles have one target
         return replace(
             frozen,
@@ -102,11 +103,3 @@ def sort_outputs(frozen: FrozenNetwork) -> FrozenNetwork:
     slope at most λ have slope at most λ. Sorted quantiles have no larger pinball loss.
     """
     return replace(frozen, steps=(*frozen.steps, Sort(frozen.n_outputs)))
-
-
-def recertify(frozen: FrozenNetwork) -> tuple[FrozenNetwork, Certificate]:
-    """The network with a certificate of the numbers it has now."""
-    certificate = certify(frozen)
-    if not certificate.holds:
-        raise RuntimeError(f"the network fails its certificate: {certificate.to_json()}")
-    return replace(frozen, certificate=certificate.to_dict(in_short=True)), certificate

@@ -1,7 +1,7 @@
-r"""Codes: a column as several columns, each for one interval of its values.
+r"""Knots: a column as several columns, each for one interval of its values.
 
 A network of bounded slope cannot bend sharply and continues as steeply outside the training rows
-as inside. Codes help with both, at no cost to what is guaranteed.
+as inside. Knots help with both, at no cost to what is guaranteed.
 
 Let :math:`k_0 < k_1 < \ldots < k_m` be knots of column x. Copy j runs over one tile,
 
@@ -47,7 +47,7 @@ _LEAST = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
-class Codes:
+class Knots:
     """Which column every copy is of, and the tile that it runs over.
 
     Parameters
@@ -58,7 +58,7 @@ class Codes:
 
     Examples
     --------
-    >>> codes = Codes.fit([[0.0], [1.0], [3.0]], n_codes=2)
+    >>> codes = Knots.fit([[0.0], [1.0], [3.0]], n_tiles=2)
     >>> codes.transform([[0.5], [2.0], [9.0]])
     array([[ 0., -1.],
            [ 1.,  0.],
@@ -103,7 +103,7 @@ class Codes:
                 )
 
     @classmethod
-    def fit(cls, X: ArrayLike, n_codes: int | Sequence[int]) -> Codes:
+    def fit(cls, X: ArrayLike, n_tiles: int | Sequence[int]) -> Knots:
         """Put knots where the values of training rows are.
 
         A column of few values has a knot at each of them. Others have knots at equal shares of
@@ -114,7 +114,7 @@ class Codes:
         Parameters
         ----------
         X : (n_rows, n_features)
-        n_codes : copies per column, at most; one number or one per column
+        n_tiles : copies per column, at most; one number or one per column
         """
         table = finite_table(X)
         if table.size == 0:
@@ -122,17 +122,17 @@ class Codes:
                 f"`X` has shape {table.shape}; codes need at least one row and column"
             )
         n = table.shape[1]
-        most = np.asarray(n_codes, dtype=object)
+        most = np.asarray(n_tiles, dtype=object)
         counts = np.broadcast_to(most, (n,)).tolist() if most.shape in ((), (n,)) else []
         if not counts or not all(is_count(count) for count in counts):
             raise ValueError(
-                f"`n_codes={n_codes}` must be a whole number of at least 1, or one for each of "
+                f"`n_tiles={n_tiles}` must be a whole number of at least 1, or one for each of "
                 f"{n} columns"
             )
         return cls.at([_knots(x, most) for x, most in zip(table.T, counts, strict=True)])
 
     @classmethod
-    def at(cls, knots: Sequence[ArrayLike]) -> Codes:
+    def at(cls, knots: Sequence[ArrayLike]) -> Knots:
         """Put knots where they are wanted, such as at the thresholds of trees.
 
         Between neighbors of the knots of a column lies a tile, over which one copy of the column
@@ -145,7 +145,7 @@ class Codes:
 
         Examples
         --------
-        >>> Codes.at([[0.0, 1.0, 3.0], [5.0, 7.0]]).transform([[2.0, 6.0]])
+        >>> Knots.at([[0.0, 1.0, 3.0], [5.0, 7.0]]).transform([[2.0, 6.0]])
         array([[1., 0., 0.]])
         """
         if isinstance(knots, str) or not isinstance(knots, Sequence) or not knots:

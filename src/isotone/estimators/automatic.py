@@ -1,0 +1,95 @@
+"""Automatic choices: what "auto" stands for, by the rows and the widths alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from isotone.estimators.directions import spread
+from isotone.estimators.observations import folds, hold_out
+from isotone.inputs.scaling import Kind, Log, Scaling
+from isotone.training.rows import Rows
+from isotone.typing import Floats, Indices
+
+LADDER = [2.0**k for k in range(-4, 5)]  # the λ that are tried, in scaled units
+FEWEST = 12  # rows from which on λ can be chosen
+FALLBACK = 1.0  # λ for fewer
+_N_FOLDS = 3
+_CROSS_VALIDATE = 2048  # rows up to which λ is chosen on folds, beyond which on one part
+_BATCHES = 8  # per epoch, unless they would become too small or too large
+_SMALLEST_BATCH, _LARGEST_BATCH = 32, 512
+_LARGEST_GROUP = 8
+_KINDS = ("auto", "identity", "standard", "robust", "log")
+_SKEWED = 1.0  # skewness from which a logarithm is tried; that of an exponential column is 2
+_TAILED = 10.0  # fourth moment in units of the squared variance; 3 for a Gaussian
+
+
+def group_size(hidden_layer_sizes: tuple[int, ...]) -> int | None:
+    """The largest that divides all widths, or None, a full sort, if there is none."""
+    common = math.gcd(*hidden_layer_sizes)
+    sizes = [size for size in range(2, _LARGEST_GROUP + 1) if common % size == 0]
+    return sizes[-1] if sizes and common else None
+
+
+def batch_size(n_rows: int) -> int:
+    """An eighth of the rows, but between 32 and 512."""
+    return int(np.clip(n_rows // _BATCHES, _SMALLEST_BATCH, _LARGEST_BATCH))
+
+
+def scan_folds(rows: Rows, fraction: float, seed: int) -> Indices:
+    """Rows that candidates of λ are judged by: all in turn, or a fraction if there are many."""
+    if len(rows) <= _CROSS_VALIDATE:
+        return folds(rows, _N_FOLDS, seed)
+    return hold_out(rows, fraction, seed)
+
+
+def fit_scaling(value: Any, rows: Rows, features: Sequence[str]) -> Scaling:
+    """The scaling a user asks for: a kind, or kinds per feature; "auto" chooses.
+
+    Columns of the rows beyond the features are indicators and stay as they are.
+    """
+    weight = rows.weights()
+    chosen = [
+        choose_scaling(rows.x[:, i], weight) if kind == "auto" else kind
+        for i, kind in enumerate(_kinds(value, features))
+    ]
+    chosen += ["identity"] * (rows.x.shape[1] - len(features))
+    return Scaling.fit(rows.x, chosen, sample_weight=weight)
+
+
+def _kinds(value: Any, features: Sequence[str]) -> list[Any]:
+    if isinstance(value, str | Log):
+        kinds = [value] * len(features)
+    else:
+        kinds = spread("scaling", value, features, "auto")
+    for kind in kinds:
+        if not isinstance(kind, Log) and kind not in _KINDS:
+            raise ValueError(
+                f"`scaling` holds {kind!r}; it must be of a known kind: choose from {_KINDS} and "
+                "isotone.Log(offset=..., floor=...)"
+            )
+    return kinds
+
+
+def choose_scaling(x: Floats, weight: Floats) -> Kind | Log:
+    """Logarithm for skewed columns that are not negative, robust for tails, else standard."""
+    skew, tail = _moments(x, weight)
+    if x.min() >= 0 and skew > _SKEWED:
+        offset = 0.0 if x.min() > 0 else float(np.median(x[x > 0]))
+        if abs(_moments(np.log(x + offset), weight)[0]) < skew / 2:
+            return Log(offset=offset)
+    low, high = np.quantile(x, [0.25, 0.75], method="inverted_cdf", weights=weight)
+    return "robust" if tail > _TAILED and high > low else "standard"
+
+
+def _moments(x: Floats, weight: Floats) -> tuple[float, float]:
+    """Third and fourth standardized moment; those of a constant column are 0."""
+    center = x - np.average(x, weights=weight)
+    spread = np.sqrt(np.average(center**2, weights=weight))
+    if not spread > 0:
+        return 0.0, 0.0
+    z = center / spread
+    return float(np.average(z**3, weights=weight)), float(np.average(z**4, weights=weight))

@@ -1,0 +1,205 @@
+"""MonotonicClassifier: an estimator of scikit-learn whose probabilities have directions.
+
+What `fit` learns is one certified `FrozenNetwork`, which takes raw features; no torch module is
+kept, so estimators pickle. What is learned depends on the weighted set of training rows alone: not
+on their order, and not on whether a row is repeated or has a larger weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from isotone.estimators.directions import (
+    class_directions,
+    directions,
+    is_table,
+    opposite_directions,
+)
+from isotone.estimators.estimator import MonotonicEstimator
+from isotone.losses import LOSSES
+from isotone.training.rows import Rows
+from isotone.typing import ClassificationLoss, Floats, Signs
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    if estimator.loss == "cross_entropy":
+        return True
+    raise AttributeError(
+        f"`loss={estimator.loss!r}` gives no probabilities; use loss='cross_entropy', or "
+        "calibrate with CalibratedClassifierCV"
+    )
+
+
+@dataclass(repr=False, eq=False)
+class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[misc]
+    r"""Classifier whose probabilities rise or fall with the features you choose, certified.
+
+    Parameters
+    ----------
+    monotonic_cst : -1, 0 or +1 per feature, or a dictionary by feature name; for two classes it
+        is about the probability of the second, ``classes_[1]``. A table (n_classes, n_features),
+        in the order of `classes_`, or a dictionary by class, {"good": {"income": 1}}, is about
+        that of each, and needed for more classes. None leaves all features free
+    lipschitz : λ: per unit of a feature a logit changes by at most λ, along a feature with a
+        direction by at most 2λ. One number, one per feature,
+        a dictionary by feature name, or "auto", which takes the best of a ladder on rows that
+        are left out. So does a dictionary for features that it does not name
+    lipschitz_units : "scaled" for λ per scaled unit (about a standard deviation of the column),
+        "raw" for λ per raw unit (and per unit of the target)
+    hidden_layer_sizes : widths of the hidden layers
+    group_size : size of the groups that are sorted; None sorts whole layers; "auto" takes the
+        largest up to 8 that divides all widths
+    loss : "cross_entropy", or for two classes "hinge" or "dynamic_hinge", which give no
+        probabilities
+    temperature : τ of Eq. 13: the logit is τ times a score of slope λ
+    class_weight : None, "balanced" or a dictionary by class
+    scaling : "identity", "standard", "robust", "log", `isotone.Log(...)`, or "auto", which takes
+        the logarithm of skewed columns; one for all, one per feature or a dictionary by name
+    n_members : networks that are trained; their average is frozen into one
+    missing : "error", or "indicator": learn from missing values (NaN); directions hold among the
+        rows where a value is present
+    batch_size : "auto" is an eighth of the distinct rows, but between 32 and 512
+    learning_rate_init : at the start; a cosine takes it to a fiftieth
+    max_iter : epochs; half as many to choose λ
+    early_stopping : keep the best epoch on a `validation_fraction` of the rows, and stop after
+        `n_iter_no_change` epochs without a loss lower by `tol`
+    random_state, verbose : as everywhere; `verbose` shows progress and the λ that was picked
+
+    Attributes
+    ----------
+    classes_ : names of the classes, sorted; the score of two is the logit of the second,
+        ``classes_[1]``, and a dictionary by class gives directions of either
+    network_ : the certified `FrozenNetwork`, raw features in, logits out
+    certificate_ : what it guarantees
+    lipschitz_ : λ per feature, in `lipschitz_units`
+    history_ : losses of every epoch and member
+    n_iter_ : epochs trained
+
+    Examples
+    --------
+    >>> X = np.linspace(-1, 1, 40)[:, None]
+    >>> y = np.where(X[:, 0] > 0.2, "yes", "no")
+    >>> model = MonotonicClassifier(monotonic_cst=[1], lipschitz=8.0, max_iter=50, random_state=0)
+    >>> model.fit(X, y).predict([[-0.5], [0.9]])
+    array(['no', 'yes'], dtype='<U3')
+    >>> model.certificate_.holds
+    True
+    """
+
+    _: KW_ONLY
+    loss: ClassificationLoss = "cross_entropy"
+    temperature: float = 1.0
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+
+    _losses = get_args(ClassificationLoss)
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from raw rows (n_rows, n_features) and their classes."""
+        parameters, rows = self._read(X, y, sample_weight)
+        check_classification_targets(rows.y)
+        self.classes_, labels = np.unique(rows.y, return_inverse=True)
+        self._check_classes()
+        weight = rows.weights()
+        return self._learn(
+            parameters,
+            Rows(
+                rows.x,
+                labels[:, None].astype(np.float64),
+                weight * self._class_weights(rows.y, weight)[labels],
+            ),
+            loss=LOSSES[self.loss](),
+            n_outputs=self._n_logits,
+            classes=tuple(str(name) for name in self.classes_),
+        )
+
+    def decision_function(self, X: Any) -> Floats:
+        """Logit of the second class (n_rows,), or those of all classes (n_rows, n_classes)."""
+        return self._score_rows(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most likely class of every row."""
+        score = self.decision_function(X)
+        index = (score >= 0).astype(int) if score.ndim == 1 else score.argmax(axis=1)
+        classes: NDArray[Any] = self.classes_[index]
+        return classes
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of every class, (n_rows, n_classes)."""
+        logits = self.decision_function(X)
+        probability = self.network_.to_probability(logits)
+        if probability.ndim == 2:
+            return probability
+        return np.column_stack([1.0 - probability, probability])
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithm of `predict_proba`."""
+        log: Floats = np.log(self.predict_proba(X))
+        return log
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.loss == "cross_entropy"
+        return tags
+
+    @property
+    def _n_logits(self) -> int:
+        return 1 if len(self.classes_) == 2 else len(self.classes_)
+
+    def _check_classes(self) -> None:
+        n_classes = len(self.classes_)
+        if n_classes < 2:
+            raise ValueError(
+                f"`y` holds {n_classes} class, {self.classes_.tolist()[0]!r}; a classifier needs "
+                "rows of at least 2 classes: give such rows"
+            )
+        if n_classes > 2 and self.loss != "cross_entropy":
+            raise ValueError(
+                "Only binary classification is supported. "  # the words that scikit-learn expects
+                f"`loss={self.loss!r}` is for 2 classes but `y` holds {n_classes}; use "
+                "'cross_entropy'"
+            )
+        cst = self.monotonic_cst
+        if n_classes > 2 and not (cst is None or isinstance(cst, Mapping) or np.ndim(cst) == 2):
+            raise ValueError(
+                f"`monotonic_cst` has one direction per feature but `y` holds {n_classes} "
+                f"classes; give a table ({n_classes}, n_features), a row for every class, or a "
+                "dictionary by class"
+            )
+
+    def _directions(self, names: list[str], n_outputs: int) -> Signs:
+        value: Any = self.monotonic_cst
+        if isinstance(value, Mapping) and (n_outputs > 1 or not _is_flat(value)):
+            value = {k: self._by_name(f"monotonic_cst[{k!r}]", v) for k, v in value.items()}
+            value = class_directions(value, names, self.classes_.tolist())
+        value = self._by_name("monotonic_cst", value)
+        if n_outputs == 1 and is_table(value) and len(value) == 2:
+            return opposite_directions(directions(value, names, 2), names)
+        return directions(value, names, n_outputs)
+
+    def _class_weights(self, y: NDArray[Any], weight: Floats) -> Floats:
+        order = np.argsort(weight)  # so that the order of the rows changes no sum of weights
+        weights: Floats = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=y[order], sample_weight=weight[order]
+        )
+        if not np.all((weights >= 0) & np.isfinite(weights)) or not weights.any():
+            raise ValueError(
+                f"`class_weight={self.class_weight}` must be finite and not negative, and "
+                "positive for some class; give such weights, or 'balanced'"
+            )
+        return weights
+
+
+def _is_flat(value: Mapping[Any, Any]) -> bool:
+    """Whether a dictionary holds directions, not further dictionaries or lists of them."""
+    return not any(isinstance(entry, Mapping) or np.ndim(entry) for entry in value.values())

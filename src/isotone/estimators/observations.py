@@ -1,0 +1,96 @@
+"""Observations: the weighted set of rows that is learned from.
+
+A row that occurs twice is a row of weight two, and a row of weight zero is no row. What is learned
+from it therefore depends on nothing but the weighted set of rows: not on their order, and
+not on whether a weight or a repetition says how much a row counts.
+
+Equal rows are one row where x decides the target: a copy would give the answer away. Where it
+does not, as in every binned table, they are one for each observation. If all those of (x, 0) were
+left out together, only the 1s would be left at x, and validation would favor what ignores them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isotone.training.rows import Rows
+from isotone.typing import Floats, Indices
+
+_LEAST = 2.0**-64  # of the largest weight: less would vanish in float32
+_MOST = 2**13  # observations that are told apart; if there are more, one stands for several
+_ASSUMED = 16
+
+
+def observations(rows: Rows) -> Rows:
+    """Merge equal rows, leave out those that do not count, and tell observations apart.
+
+    The result is in the order of its numbers, with positive weights of mean 1.
+
+    Parameters
+    ----------
+    rows : with targets (n_rows, n_targets), and a weight each
+
+    >>> X, y = np.array([[2.0], [2.0], [2.0], [1.0], [1.0]]), np.array([[5, 5, 5, 0, 1]]).T
+    >>> told_apart = observations(Rows(X, y, np.ones(5)))
+    >>> np.hstack([told_apart.x, told_apart.y])
+    array([[1., 0.],
+           [1., 1.],
+           [2., 5.]])
+    """
+    weight = rows.weights()
+    exponent = np.frexp(weight.max())[1]  # of a power of two: sums neither overflow nor round
+    weight = np.ldexp(weight, -exponent)
+    # small weights first: sums then do not depend on the order of the rows, to the last bit
+    order = np.argsort(weight)[np.count_nonzero(weight <= 0) :]
+    joined = np.column_stack([rows.x[order], rows.y[order]]) + 0.0  # -0.0 becomes 0.0
+    unique, member = np.unique(joined, axis=0, return_inverse=True)
+    total = np.zeros(len(unique))
+    np.add.at(total, member.ravel(), weight[order])
+    x, y = np.split(unique, [rows.x.shape[1]], axis=1)
+    count = _count(x, total, np.ldexp(1.0, min(-exponent, 1000)))
+    each = np.repeat(np.maximum(total / total.max(), _LEAST) / count, count)
+    return Rows(x.repeat(count, axis=0), y.repeat(count, axis=0), each / each.mean())
+
+
+def folds(rows: Rows, n_folds: int, seed: int) -> Indices:
+    """A fold for every row, at random, with about the same targets in each."""
+    found = np.empty(len(rows), dtype=np.intp)
+    found[_by_target(rows, np.random.default_rng(seed))] = np.arange(len(rows)) % n_folds
+    return found
+
+
+def hold_out(rows: Rows, fraction: float, seed: int) -> Indices:
+    """0 for a fraction of the rows, spread evenly over the targets, and -1 for the others."""
+    n_rows = len(rows)
+    if n_rows < 2:
+        raise ValueError(
+            f"validation needs at least 2 distinct rows; got n_samples={n_rows}: give more, "
+            "or set early_stopping=False"
+        )
+    n_held = min(max(round(fraction * n_rows), 1), n_rows - 1)
+    rng = np.random.default_rng(seed)
+    places = (np.arange(n_held) + rng.random()) * (n_rows / n_held)
+    found = np.full(n_rows, -1, dtype=np.intp)
+    found[_by_target(rows, rng)[places.astype(np.intp)]] = 0
+    return found
+
+
+def _by_target(rows: Rows, rng: np.random.Generator) -> Indices:
+    """Numbers of the rows in the order of their first target, at random among equals."""
+    shuffled = rng.permutation(len(rows))
+    return shuffled[np.argsort(rows.y[shuffled, 0], kind="stable")]
+
+
+def _count(x: Floats, total: Floats, one: float) -> Indices:
+    """How many observations distinct sorted rows stand for: 1 where an x has one target only.
+
+    Elsewhere, and everywhere if that is most of the table, a weight is a count of `one`. Weights
+    that are below that on average count nothing; `_ASSUMED` are then taken for the mean.
+    """
+    place = np.cumsum(np.append(True, np.any(x[1:] != x[:-1], axis=1))) - 1
+    uncertain = np.bincount(place)[place] > 1
+    if total[uncertain].sum() > 0.5 * total.sum():
+        uncertain[:] = True
+    unit = one if one <= total.mean() else total.mean() / _ASSUMED
+    unit = max(unit, total[uncertain].sum() / max(_MOST, 2 * len(total)))
+    return np.where(uncertain, np.maximum(np.rint(total / unit), 1.0), 1.0).astype(np.intp)

@@ -1,0 +1,81 @@
+"""Parameters: what an estimator was told, checked when it is fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from numbers import Integral
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
+
+from isotone.checks import (
+    check_choice,
+    check_count,
+    check_fraction,
+    check_least,
+    check_positive,
+    is_count,
+)
+from isotone.typing import Gaps
+
+Directions = ArrayLike | Mapping[Any, Any] | None  # by feature; or by class, then by feature
+Slopes = float | ArrayLike | Mapping[str, float]  # or "auto"
+Units = Literal["scaled", "raw"]
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What both estimators are told beside directions and loss; see `MonotonicClassifier`."""
+
+    lipschitz: Slopes
+    lipschitz_units: Units
+    hidden_layer_sizes: tuple[int, ...]
+    group_size: int | Literal["auto"] | None
+    scaling: Any
+    n_members: int
+    missing: Gaps
+    batch_size: int | Literal["auto"]
+    learning_rate_init: float
+    max_iter: int
+    early_stopping: bool
+    validation_fraction: float
+    n_iter_no_change: int
+    tol: float
+    verbose: bool
+    temperature: float = 1.0
+
+    @classmethod
+    def of(cls, estimator: BaseEstimator) -> Parameters:
+        """The parameters of an estimator; `ValueError` for one that no fit can use."""
+        given = estimator.get_params(deep=False)
+        given["hidden_layer_sizes"] = _sizes(given["hidden_layer_sizes"])
+        return cls(**{f.name: given[f.name] for f in fields(cls) if f.name in given})
+
+    def __post_init__(self) -> None:
+        check_choice("lipschitz_units", self.lipschitz_units, get_args(Units))
+        if self.group_size not in ("auto", None):
+            check_count("group_size", self.group_size, also=", 'auto', or None for a full sort")
+        check_count("n_members", self.n_members)
+        check_choice("missing", self.missing, get_args(Gaps))
+        if self.batch_size != "auto":
+            check_count("batch_size", self.batch_size, also=", or 'auto'")
+        check_positive("learning_rate_init", self.learning_rate_init)
+        check_count("max_iter", self.max_iter)
+        check_choice("early_stopping", self.early_stopping, (True, False))
+        check_fraction("validation_fraction", self.validation_fraction)
+        check_count("n_iter_no_change", self.n_iter_no_change)
+        check_least("tol", self.tol)
+        check_positive("temperature", self.temperature)
+
+
+def _sizes(value: Any) -> tuple[int, ...]:
+    sizes = [value] if isinstance(value, Integral) else value
+    if not isinstance(sizes, Sequence | np.ndarray) or not all(map(is_count, sizes)):
+        raise ValueError(
+            f"`hidden_layer_sizes={value!r}` must hold whole numbers of at least 1, as (32, 32) "
+            "does"
+        )
+    return tuple(int(size) for size in sizes)

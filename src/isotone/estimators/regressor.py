@@ -1,0 +1,106 @@
+"""MonotonicRegressor: an estimator of scikit-learn whose predictions have directions."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_pinball_score, r2_score
+
+from isotone.estimators.directions import is_table
+from isotone.estimators.estimator import MonotonicEstimator
+from isotone.estimators.units import TargetUnits
+from isotone.estimators.validation import refuse_huge
+from isotone.losses import LOSSES, Quantile
+from isotone.training.rows import Rows
+from isotone.typing import Floats, RegressionLoss
+
+
+@dataclass(repr=False, eq=False)
+class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[misc]
+    """Regressor whose predictions rise or fall with the features you choose, certified.
+
+    Targets are standardized in training; `network_` gives them in their own units. With several
+    columns of targets the network has several outputs.
+
+    Parameters
+    ----------
+    monotonic_cst : -1, 0 or +1 per feature, a dictionary by feature name, or a table
+        (n_targets, n_features); None leaves all features free
+    loss : "squared_error", "absolute_error" or "quantile"
+    quantile : level, or several increasing levels, for loss="quantile". `predict` then gives one
+        column per level, and those never cross
+    lipschitz, ... : as for `MonotonicClassifier`; λ is in standard deviations of the target
+
+    Examples
+    --------
+    >>> X = np.linspace(0, 1, 50)[:, None]
+    >>> model = MonotonicRegressor(monotonic_cst=[1], lipschitz=2.0, random_state=0)
+    >>> bool(model.fit(X, X[:, 0] ** 2).score(X, X[:, 0] ** 2) > 0.99)
+    True
+    """
+
+    _: KW_ONLY
+    loss: RegressionLoss = "squared_error"
+    quantile: float | tuple[float, ...] = 0.5
+
+    _losses = get_args(RegressionLoss)
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from raw rows and their targets, (n_rows,) or (n_rows, n_targets)."""
+        parameters, rows = self._read(X, y, sample_weight, multi_output=True, y_numeric=True)
+        self._one_column = rows.y.ndim == 1
+        table = rows.y.reshape(len(rows), -1).astype(np.float64)
+        refuse_huge("y", table, [f"column {k}" for k in range(table.shape[1])])
+        levels = self._levels(table)
+        loss = Quantile(levels) if self.loss == "quantile" else LOSSES[self.loss]()
+        n_outputs = max(table.shape[1], len(levels))
+        return self._learn(parameters, replace(rows, y=table), loss, n_outputs)
+
+    def predict(self, X: Any) -> Floats:
+        """The target of every row; with several quantiles a column for each."""
+        prediction = self._score_rows(X)
+        return prediction[:, None] if prediction.ndim < 2 - self._one_column else prediction
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """R², or for several quantiles the mean of their D² (the share of pinball loss saved)."""
+        prediction = self.predict(X)
+        if self.loss != "quantile" or np.ndim(self.quantile) == 0:
+            return float(r2_score(y, prediction, sample_weight=sample_weight))
+        columns = prediction.reshape(len(prediction), -1).T
+        levels = np.asarray(self.quantile, dtype=np.float64).tolist()
+        each = [
+            d2_pinball_score(y, column, alpha=level, sample_weight=sample_weight)
+            for column, level in zip(columns, levels, strict=True)
+        ]
+        return float(np.mean(each))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _levels(self, y: Floats) -> tuple[float, ...]:
+        """Levels of the quantiles; none for another loss."""
+        if self.loss != "quantile":
+            return ()
+        levels = np.atleast_1d(np.asarray(self.quantile))
+        rising = levels.dtype.kind == "f" and levels.ndim == 1 and levels.size > 0
+        if not rising or not np.all(np.diff([0.0, *levels, 1.0]) > 0):
+            raise ValueError(
+                f"`quantile={self.quantile}` must lie between 0 and 1, several levels in "
+                "increasing order; choose (0.1, 0.5, 0.9), for example"
+            )
+        if len(levels) > 1 and (y.shape[1] > 1 or is_table(self.monotonic_cst)):
+            raise ValueError(
+                f"{len(levels)} quantiles of {y.shape[1]} targets cannot be ordered unless there "
+                "is one target and one direction per feature: fit one target at a time, with "
+                "`monotonic_cst` for features alone"
+            )
+        return tuple(levels.tolist())
+
+    def _units(self, rows: Rows, n_outputs: int) -> TargetUnits:
+        return TargetUnits.fit(rows.y, rows.weights())
