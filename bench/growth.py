@@ -55,7 +55,7 @@ def rates(networks: list[FrozenNetwork], X: Floats, quick: bool) -> list[float]:
 
 
 def tabulate(title: str, names: list[str], parts: list[int], found: list[list[float]]) -> Table:
-    table = Table(title, *(f"{n:,} rows" for n in BATCHES), "share")
+    table = Table(title, *(f"{n:,} row{'s' * (n > 1)}" for n in BATCHES), "share")
     for k, name in enumerate(names):
         speeds = [f"{1e-6 * each[k]:.3g}" for each in found]
         share = found[0][k] * parts[k] / found[0][0]
