@@ -14,6 +14,7 @@ import torch
 from isotone import Engine, FrozenNetwork, MonotonicNetwork, Scaling, certify, export, freeze, load
 from isotone._engine import Program
 from isotone.certificate.bounds import rounding_errors
+from isotone.export.cpp import Cpp
 from isotone.frozen import reference
 from isotone.frozen.lookup import Copies
 from isotone.frozen.steps import Dense, Members, Sort, Step, run
@@ -247,10 +248,18 @@ def test_copies_must_be_in_order() -> None:
         Copies.of((0, 0, 0), turned, 1.0, None, "float64")
 
 
-@pytest.mark.parametrize("target", ["onnx", "sql", "cpp", "cuda", "torch"])
+@pytest.mark.parametrize("target", ["onnx", "sql", "cuda", "torch"])
 def test_exports_refuse_knots(target: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"an export to {target} is not available for a"):
         export.write(copied(), target, tmp_path / "m")
+
+
+@pytest.mark.parametrize("n_members", [1, 3])
+def test_exported_headers_look_up_the_bits_of_the_engine(n_members: int, tmp_path: Path) -> None:
+    frozen = copied(2, n_members, grid=None if n_members == 1 else 2.0**-20)
+    export.write(frozen, "cpp", tmp_path / "m")
+    X = rows(300)
+    assert np.array_equal(Cpp().score(frozen, tmp_path / "m", X), frozen.score(X))
 
 
 def test_programs_refuse_copies_that_do_not_fit() -> None:

@@ -89,7 +89,7 @@ def write(
             f"`write` exports a FrozenNetwork; got {type(frozen).__name__}: call "
             "isotone.freeze(network) first, or isotone.load(path)"
         )
-    if target != "json":
+    if target not in ("json", "cpp"):
         frozen.refuse_copies(f"an export to {target}")
     limits.EXPORT.check(work_of(frozen.steps, frozen.n_features))
     chosen, path = _target(target, options), Path(path)
