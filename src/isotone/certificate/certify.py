@@ -21,6 +21,7 @@ from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts
 from isotone.certificate.verdicts import Verdict, by_column, judge
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import card
+from isotone.inputs.columns import missing_code
 from isotone.rounding import (
     add,
     digits_down,
@@ -129,6 +130,19 @@ class Certificate:
         also = ", and so are probabilities" if self.outputs == "logits" else ""
         return f"computed {what} are monotone to the last bit{also}"
 
+    @property
+    def about_missing(self) -> str:
+        """What is and is not promised for missing values, in words; nothing if there are none."""
+        names = [c.name for c in self.frozen.inputs.columns if missing_code(c) is not None]
+        if not names:
+            return ""
+        shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        return (
+            f"of {shown}: directions hold among rows in which the value is present, and among "
+            "rows in which it is missing; nothing is promised about a missing value beside a "
+            "present one"
+        )
+
     def to_dict(self, *, in_short: bool = False) -> dict[str, Any]:
         """Plain JSON content; an infinite number becomes None.
 
@@ -140,7 +154,11 @@ class Certificate:
             left_out |= {"slopes", "verdicts"}
         names = [f.name for f in fields(self) if f.name not in left_out]
         data = {name: _plain(getattr(self, name)) for name in names}
-        return data | {"lipschitz_holds": self.lipschitz_holds, "guarantee": self.guarantee}
+        return data | {
+            "lipschitz_holds": self.lipschitz_holds,
+            "guarantee": self.guarantee,
+            "about_missing": self.about_missing,
+        }
 
     def to_json(self) -> str:
         """`to_dict` as text, in lines if there are few enough to be read."""

@@ -63,6 +63,7 @@ def _print(certificate: Certificate, model: Path) -> None:
     output.print(
         terminal.facts(
             guaranteed=certificate.guarantee,
+            **_describe_missing(certificate),
             **terminal.describe_directions(certificate.frozen),
             Lipschitz=_describe_constant(certificate),
             rounding=_describe_rounding(certificate),
@@ -78,6 +79,11 @@ def _print(certificate: Certificate, model: Path) -> None:
     output.print(indented(_layer_table(certificate)))
     output.print()
     output.print(_describe_limits(certificate), style="dim")
+
+
+def _describe_missing(certificate: Certificate) -> dict[str, str]:
+    about = certificate.about_missing
+    return {"missing values": about} if about else {}
 
 
 def _describe_constant(certificate: Certificate) -> str:
