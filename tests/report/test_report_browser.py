@@ -237,7 +237,8 @@ def test_a_click_into_a_picture_moves_the_row(browser: Any, tmp_path: Path) -> N
 
 def encoded() -> FrozenNetwork:
     inputs = Inputs((Number("age", fill=40.0), Category("city", (EVIL, "Rome"))))
-    return replace(small((1, 0, 0, 0)), features=inputs.features, inputs=inputs)
+    frozen = replace(small((1, 0, 0, 0)), features=inputs.features, inputs=inputs)
+    return replace(frozen, outputs="logits", classes=(EVIL, "b"), provenance={"target": EVIL})
 
 
 def test_categories_and_gaps_have_controls_and_names_stay_text(
