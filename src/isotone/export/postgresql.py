@@ -26,7 +26,7 @@ _ACCOUNT = "postgres"
 _NULL = "null"
 
 
-class NoServer(ValueError):
+class NoServerError(ValueError):
     """There is no PostgreSQL server that can be run."""
 
 
@@ -38,14 +38,8 @@ def run_postgresql(select: str, table: str, columns: Columns) -> Rows:
         os.chown(folder, owner, -1)
         _write_script(folder, select, table, columns)
         data = str(folder / "data")
-        options = (
-            "--no-sync",
-            "--encoding=UTF8",
-            "--locale=C",
-            "--auth=trust",
-            f"--pgdata={data}",
-        )
-        _run([str(programs / "initdb"), *options, f"--username={_ACCOUNT}"], account)
+        options = ("--no-sync", "--encoding=UTF8", "--locale=C", "--auth=trust")
+        _run([str(programs / "initdb"), *options, "-U", _ACCOUNT, "-D", data], account)
         script = _text(str(folder / "script.sql"))
         command = f"DO $$BEGIN EXECUTE pg_read_file({script}); END$$\n"
         postgres = [str(programs / "postgres"), "--single", "-F", "-c", "exit_on_error=on"]
@@ -62,7 +56,7 @@ def find_server() -> Path:
     for place in places:
         if (place / "initdb").exists() and (place / "postgres").exists():
             return place
-    raise NoServer(
+    raise NoServerError(
         "the file was written but not compared with the model: no PostgreSQL server was found to "
         "run it; install one, put `initdb` and `postgres` into $PATH, or leave the check out "
         "(check=False, --no-check)"
@@ -83,7 +77,7 @@ def _account() -> int | None:
     try:
         return pwd.getpwnam(_ACCOUNT).pw_uid
     except KeyError:
-        raise NoServer(
+        raise NoServerError(
             "the file was written but not compared with the model: PostgreSQL does not run as "
             f"root, and there is no user {_ACCOUNT!r}; export as another user, or leave the check "
             "out (check=False, --no-check)"

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from isotone.export.claim import Arithmetic, claim
 from isotone.export.comparators import rounds
 from isotone.export.exactness import exact, in_precision, within
 from isotone.export.formulas import activate, clamp, log, snap, uses_exp
-from isotone.export.postgresql import Columns, NoServer, Rows, run_postgresql
+from isotone.export.postgresql import Columns, NoServerError, Rows, run_postgresql
 from isotone.export.rawsql import raw_features
 from isotone.export.statement import Dialect, Expression, Statement, quote
 from isotone.export.summary import score_names, summary
@@ -98,7 +98,7 @@ class Sql:
         try:
             rows = run(select, self.table, table)
         except Exception as error:  # every database has errors of its own
-            if isinstance(error, ModuleNotFoundError | NoServer):
+            if isinstance(error, ModuleNotFoundError | NoServerError):
                 raise
             raise ValueError(
                 f"{str(path)!r} was written, but {self.dialect} refuses to run it: {error}; "

@@ -21,6 +21,7 @@ _FINEST = -1074  # every double is a multiple of 2^-1074
 _COARSEST = 2000  # more than the scalings by powers of two in `formulas` make fine
 _NEGLIGIBLE = 2.0**-500  # neither it nor its square changes a sum with numbers near 1
 _MOST_COLUMNS = 1664  # of a SELECT in PostgreSQL
+_MOST_STREAMED = 32  # stages
 
 
 @dataclass(frozen=True)
@@ -225,12 +226,16 @@ class Statement:
             self._check_width(len(columns))
             table = f"{quote(self.table)} AS {self._prefix}"
             source = table if stage == 0 else f"{self._prefix}{stage - 1}"
-            stages.append(
-                f"{self._prefix}{stage} AS (SELECT {', '.join(columns)} FROM {source}{end})"
-            )
+            body = f"SELECT {', '.join(columns)} FROM {source}{end}"
+            stages.append(f"{self._prefix}{stage} AS {self._kept(stage)}({body})")
         named = ", ".join(f"{x.text} AS {quote(name)}" for name, x in results.items())
         chain = ",\n".join(stages)
         return f"WITH {chain}\nSELECT {named} FROM {self._prefix}{last}{end}"
+
+    def _kept(self, stage: int) -> str:
+        """PostgreSQL streams rows through stages, and plans in the square of how many it does."""
+        last = stage % _MOST_STREAMED == _MOST_STREAMED - 1
+        return "MATERIALIZED " if self.dialect == "postgresql" and last else ""
 
     def _check_width(self, n_columns: int) -> None:
         if self.dialect == "postgresql" and n_columns > _MOST_COLUMNS:
