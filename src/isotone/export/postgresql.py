@@ -12,7 +12,9 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from isotone.export.statement import quote
 
 Columns = dict[str, list[Any]]
 Rows = list[tuple[Any, ...]]
+Run = Callable[[str, str, Columns], Rows]
 
 _PLACES = "/usr/lib/postgresql/*/bin"  # of Debian and Ubuntu, not in $PATH
 _ACCOUNT = "postgres"
@@ -32,20 +35,32 @@ class NoServerError(ValueError):
 
 def run_postgresql(select: str, table: str, columns: Columns) -> Rows:
     """The rows that a SELECT gives for a table with these columns; cells are text, or None."""
+    with server() as run:
+        return run(select, table, columns)
+
+
+@contextmanager
+def server() -> Iterator[Run]:
+    """What runs queries, each in a process and with a table of its own."""
     programs, account = find_server(), _account()
     with tempfile.TemporaryDirectory(prefix="isotone-") as name:
-        folder, owner = Path(name), account or os.geteuid()
-        os.chown(folder, owner, -1)
-        _write_script(folder, select, table, columns)
-        data = str(folder / "data")
-        options = ("--no-sync", "--encoding=UTF8", "--locale=C", "--auth=trust")
-        _run([str(programs / "initdb"), *options, "-U", _ACCOUNT, "-D", data], account)
-        script = _text(str(folder / "script.sql"))
-        command = f"DO $$BEGIN EXECUTE pg_read_file({script}); END$$\n"
-        postgres = [str(programs / "postgres"), "--single", "-F", "-c", "exit_on_error=on"]
-        _run([*postgres, "-D", data, "postgres"], account, command)
-        with (folder / "scores.csv").open(encoding="utf-8", newline="") as file:
-            return [tuple(None if c == _NULL else c for c in row) for row in csv.reader(file)]
+        folder = Path(name)
+        os.chown(folder, -1 if account is None else account, -1)
+        options = ("--no-sync", "--encoding=UTF8", "--locale=C", "--auth=trust", "-U", _ACCOUNT)
+        _run([str(programs / "initdb"), *options, "-D", str(folder / "data")], account)
+        yield partial(_query, programs, account, folder)
+
+
+def _query(
+    programs: Path, account: int | None, folder: Path, select: str, table: str, columns: Columns
+) -> Rows:
+    _write_script(folder, select, table, columns)
+    script = _text(str(folder / "script.sql"))
+    postgres = [str(programs / "postgres"), "--single", "-F", "-c", "exit_on_error=on"]
+    command = f"DO $$BEGIN EXECUTE pg_read_file({script}); END$$\n"
+    _run([*postgres, "-D", str(folder / "data"), "postgres"], account, command)
+    with (folder / "scores.csv").open(encoding="utf-8", newline="") as file:
+        return [tuple(None if c == _NULL else c for c in row) for row in csv.reader(file)]
 
 
 def find_server() -> Path:
@@ -93,7 +108,7 @@ def _write_script(folder: Path, select: str, table: str, columns: Columns) -> No
     _write(folder / "rows.csv", "".join(f"{line}\n" for line in lines))
     body = select.rstrip().removesuffix(";")
     script = (
-        f"CREATE TABLE {quote(table)} ({defined});\n"
+        f"CREATE TEMPORARY TABLE {quote(table)} ({defined});\n"
         f"COPY {quote(table)} FROM {rows} (FORMAT csv);\n"
         f"COPY (\n{body}\n) TO {scores} (FORMAT csv, NULL '{_NULL}');\n"
     )

@@ -17,7 +17,7 @@ import json
 import math
 import sqlite3
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +30,7 @@ from isotone.export.claim import Arithmetic, claim
 from isotone.export.comparators import rounds
 from isotone.export.exactness import exact, in_precision, within
 from isotone.export.formulas import activate, clamp, log, snap, uses_exp
-from isotone.export.postgresql import Columns, NoServerError, Rows, run_postgresql
+from isotone.export.postgresql import Columns, NoServerError, Rows, Run, run_postgresql
 from isotone.export.rawsql import raw_features
 from isotone.export.statement import Dialect, Expression, Statement, quote
 from isotone.export.summary import score_names, summary
@@ -252,7 +252,7 @@ def _run_duckdb(select: str, table: str, columns: Columns) -> Rows:
         return fetched
 
 
-_RUN: dict[Dialect, Callable[[str, str, Columns], Rows]] = {
+_RUN: dict[Dialect, Run] = {
     "sqlite": _run_sqlite,
     "duckdb": _run_duckdb,
     "postgresql": run_postgresql,
