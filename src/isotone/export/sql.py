@@ -1,4 +1,4 @@
-"""SQL: one SELECT that scores a table where it lives, in SQLite, DuckDB or PostgreSQL, to the bit.
+"""SQL: one SELECT that scores a table where it lives: SQLite, DuckDB, PostgreSQL. The same bits.
 
 Every number is computed by the operations of `FrozenNetwork.score` in the same order and in
 double precision, so a float64 network gets the same scores. The statement is a chain of common
@@ -8,7 +8,7 @@ with every comparator.
 The table has the raw columns of the model. NULL and NaN are missing values, and so is an empty
 text among categories, which are compared without spaces around them. What the model does not know,
 a new category, a missing value without a meaning, text in place of a number or infinity, makes the
-score NULL.
+score NULL. In PostgreSQL, columns of numbers must have a type of numbers.
 """
 
 from __future__ import annotations
