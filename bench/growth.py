@@ -10,7 +10,6 @@ Run time: about a minute; ``--quick`` seconds.
 """
 
 import argparse
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -20,7 +19,7 @@ from rich.table import Table
 
 import isotone
 from bench.race import pin, race
-from isotone import Codes, Engine, FrozenNetwork, MonotonicNetwork
+from isotone import Engine, FrozenNetwork, Knots, MonotonicNetwork
 from isotone.typing import Floats, Precision
 
 WIDTHS = [20, 20, 1]
@@ -44,13 +43,8 @@ def knotted(n_knots: int, precision: Precision) -> FrozenNetwork:
     """The network on copies of its columns, each with as many knots; 0 for the columns."""
     if n_knots == 0:
         return average(1, precision)
-    codes = Codes.at([np.linspace(-3.0, 3.0, n_knots).tolist()] * N_COLUMNS)
-    names = codes.names([f"x{i}" for i in range(N_COLUMNS)])
-    network = draw_network(codes.n_copies, 0)
-    frozen = isotone.freeze(
-        network, scaling=codes.scaling, clip=1.0, features=names, precision=precision
-    )
-    return replace(frozen, sources=tuple(codes.columns.tolist()))
+    knots = Knots.at([np.linspace(-3.0, 3.0, n_knots).tolist()] * N_COLUMNS)
+    return isotone.freeze(draw_network(knots.n_copies, 0), knots=knots, precision=precision)
 
 
 def rates(networks: list[FrozenNetwork], X: Floats, quick: bool) -> list[float]:
@@ -61,7 +55,7 @@ def rates(networks: list[FrozenNetwork], X: Floats, quick: bool) -> list[float]:
 
 
 def tabulate(title: str, names: list[str], parts: list[int], found: list[list[float]]) -> Table:
-    table = Table(title, *(f"{n:,} rows" for n in BATCHES), "share")
+    table = Table(title, *(f"{n:,} row{'s' * (n > 1)}" for n in BATCHES), "share")
     for k, name in enumerate(names):
         speeds = [f"{1e-6 * each[k]:.3g}" for each in found]
         share = found[0][k] * parts[k] / found[0][0]

@@ -269,7 +269,8 @@ Activation find_activation(const std::string& name) {
 
 // A batch: where its columns are, and the buffers that hold them.
 struct Batch {
-    std::list<Buffer> buffers;  // a list leaves its elements where they are
+    std::optional<Buffer> rows;  // of all columns, or
+    std::list<Buffer> buffers;   // one each; a list leaves its elements where they are
     std::vector<Column> columns;
     std::size_t n = 0;
 };
@@ -410,29 +411,26 @@ private:
                             double fill) const {
         const Model<T>& model = network.model();
         if (!network.is_whole()) fail("the steps do not end in the outputs.");
-        const std::optional<Batch> batch = read_batch(X, count_columns(model));
-        if (!batch) return -1;
+        Batch batch;
+        if (!read_batch(X, count_columns(model), batch)) return -1;
         const Buffer target(out, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_C_CONTIGUOUS);
         const std::size_t m = model.n_outputs, room = target.view().len / sizeof(T);
         if (!target.is_float() || target.is_single() != std::is_same_v<T, float> ||
-            room / m != batch->n || room % m != 0)
+            room / m != batch.n || room % m != 0)
             fail("`out` must be of the network's precision and hold " + std::to_string(m) +
-                 " numbers for each of " + std::to_string(batch->n) + " events.");
-        return spread(model, *batch, static_cast<T>(fill), static_cast<T*>(target.view().buf));
+                 " numbers for each of " + std::to_string(batch.n) + " events.");
+        return spread(model, batch, static_cast<T>(fill), static_cast<T*>(target.view().buf));
     }
 
-    // Nothing if `X` is not made of floats or has another shape.
-    static std::optional<Batch> read_batch(nb::handle X, int n_columns) {
-        std::optional<Batch> batch(std::in_place);
-        batch->columns.reserve(n_columns);
-        const bool good = PyObject_CheckBuffer(X.ptr()) ? read_rows(X, n_columns, *batch)
-                                                        : read_columns(X, n_columns, *batch);
-        if (!good) batch.reset();
-        return batch;
+    // Whether `X` is made of floats and has the shape that it must have.
+    static bool read_batch(nb::handle X, int n_columns, Batch& batch) {
+        batch.columns.reserve(n_columns);
+        return PyObject_CheckBuffer(X.ptr()) ? read_rows(X, n_columns, batch)
+                                             : read_columns(X, n_columns, batch);
     }
 
     static bool read_rows(nb::handle X, int n_columns, Batch& batch) {
-        const Buffer& buffer = batch.buffers.emplace_back(X, PyBUF_RECORDS_RO);
+        const Buffer& buffer = batch.rows.emplace(X, PyBUF_RECORDS_RO);
         const Py_buffer& view = buffer.view();
         if (!buffer.is_float() || view.ndim != 2 || view.shape[1] != n_columns) return false;
         batch.n = view.shape[0];
@@ -460,11 +458,12 @@ private:
         const Kernels& kernels = batch.n * sizeof(T) <= 32 ? *narrow_ : *kernels_;
         const ScorerKernels<T>& chosen = scorer(kernels, T());
         const auto work = [&](std::size_t first, std::size_t last) {
-            std::vector<Column> columns = batch.columns;
+            std::vector<Column> columns;  // stays empty for one event: memory takes time
+            if (first > 0) columns = batch.columns;
             for (Column& column : columns)
                 column.data = static_cast<const char*>(column.data) + first * column.stride;
-            return chosen.score(model, columns.data(), last - first, fill,
-                                out + first * model.n_outputs,
+            const Column* begin = first > 0 ? columns.data() : batch.columns.data();
+            return chosen.score(model, begin, last - first, fill, out + first * model.n_outputs,
                                 find_workspace<T>(chosen.workspace_size(model)));
         };
         if (batch.n < shared_lock_rows) return work(0, batch.n);

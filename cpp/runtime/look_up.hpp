@@ -74,8 +74,8 @@ bool prepare_copies(const Model<T>& model, const Source& source, const Column& c
 
 // All columns of a tile; `u` has `count_input_rows` rows of `size` events.
 template <class T>
-bool prepare_sources(const Model<T>& model, const Column* columns, std::size_t event,
-                     std::size_t n, int size, T* u) {
+ISOTONE_APART bool prepare_sources(const Model<T>& model, const Column* columns, std::size_t event,
+                                   std::size_t n, int size, T* u) {
     bool finite = true;
     T* index = u + model.n_sources * size;
     for (int s = 0; s < model.n_sources; ++s, u += size, index += size) {
@@ -167,8 +167,8 @@ ISOTONE_INLINE void turn_units(const char* p, std::ptrdiff_t stride, int n_out, 
 
 // The units of a tile: event after event into `rows`, then turned into `out`.
 template <class V>
-void look_up(const Model<Element<V>>& model, const Step<Element<V>>& step, const V* u, V* rows,
-             V* out, int tile) {
+ISOTONE_APART void look_up(const Model<Element<V>>& model, const Step<Element<V>>& step,
+                           const V* u, V* rows, V* out, int tile) {
     using T = Element<V>;
     const int size = tile * n_lanes<V>, n_out = step.n_out;
     const T* phi = reinterpret_cast<const T*>(u);
@@ -188,7 +188,7 @@ void look_up(const Model<Element<V>>& model, const Step<Element<V>>& step, const
 
 // Adds the residual sums of a tile to the scores: h[j * size + e].
 template <class T>
-void add_residual_copies(const Model<T>& model, const T* u, T* h, int size) {
+ISOTONE_APART void add_residual_copies(const Model<T>& model, const T* u, T* h, int size) {
     const T* index = u + model.n_sources * size;
     for (int j = 0; j < model.n_outputs; ++j)
         for (int e = 0; e < size; ++e)

@@ -67,3 +67,5 @@ static_assert(sizeof(1.0) == 8 && 0.1 != 0.1f,
 // For functions and lambdas that must melt into their caller, which keeps its arrays in registers.
 #define ISOTONE_INLINE __attribute__((always_inline)) inline
 #define ISOTONE_LAMBDA __attribute__((always_inline))
+// For what only some models need, so that the others keep their registers and caches.
+#define ISOTONE_APART __attribute__((noinline))

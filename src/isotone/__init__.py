@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isotone.freezing.freeze import freeze
     from isotone.frozen.engine import Engine
     from isotone.frozen.network import FrozenNetwork, load
-    from isotone.inputs.codes import Codes
+    from isotone.inputs.knots import Knots
     from isotone.inputs.scaling import Log, Scaling
     from isotone.nn.layers import (
         Abs,
@@ -39,7 +39,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Scaling": "inputs.scaling",
     "Log": "inputs.scaling",
-    "Codes": "inputs.codes",
+    "Knots": "inputs.knots",
     "FrozenNetwork": "frozen.network",
     "load": "frozen.network",
     "Engine": "frozen.engine",
@@ -66,7 +66,7 @@ _HOME = {
 __all__ = [  # noqa: RUF022 (in the order of the table)
     "Scaling",
     "Log",
-    "Codes",
+    "Knots",
     "FrozenNetwork",
     "load",
     "Engine",

@@ -6,7 +6,7 @@ that setting are trained on all rows and frozen into one certified network, thei
 
 "isotone, small" sees the columns that all networks see. "isotone" has two committees: one sees
 these columns, but never further out than the training rows, the other sees their codes, see
-`isotone.inputs.codes`. It hands back one of the two or their average, whichever is best on the
+`isotone.inputs.knots`. It hands back one of the two or their average, whichever is best on the
 validation rows. How long and how steep was decided on rows outside the test, see
 `docs/tabular.md`.
 """
@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 import isotone
-from isotone import Codes, MonotonicNetwork, Recipe
+from isotone import Knots, MonotonicNetwork, Recipe
 from isotone.losses import CrossEntropy, Loss, SquaredError
 from isotone.nn import Init
 from isotone.training import FusedLearner, Rows, make_learner
@@ -49,7 +49,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Setting:
-    """What is chosen on validation rows; `n_codes` is None without codes.
+    """What is chosen on validation rows; `n_tiles` is None without codes.
 
     `truth` is the share of the true targets in what is learned; the rest is what a teacher says.
     """
@@ -57,7 +57,7 @@ class Setting:
     shape: Shape
     lipschitz: float
     steeper: float = 1.0
-    n_codes: int | None = None
+    n_tiles: int | None = None
     truth: float = 1.0
 
 
@@ -86,11 +86,11 @@ class Coded(View):
     """Copies of columns, each for one interval of their values."""
 
     @classmethod
-    def through(cls, problem: Problem, rows: Table, n_codes: int) -> Coded:
+    def through(cls, problem: Problem, rows: Table, n_tiles: int) -> Coded:
         view = View.of(problem, rows)
         X = rows.X[:, view.kept]
         n_long = sum(len(np.unique(column)) > 2 for column in X.T)
-        codes = Codes.fit(X, min(n_codes, max(1, _COPIES // max(1, n_long))))
+        codes = Knots.fit(X, min(n_tiles, max(1, _COPIES // max(1, n_long))))
         kept = view.kept[codes.columns]
         return cls(kept, codes.scaling, problem.directions[kept], view.center, view.spread)
 
@@ -126,9 +126,9 @@ class Isotone:
         return [Setting(two, slope, steeper) for steeper in STEEPER for slope in LADDER]
 
     def view(self, problem: Problem, rows: Table, setting: Setting) -> View:
-        if setting.n_codes is None:
+        if setting.n_tiles is None:
             return View.of(problem, rows)
-        return Coded.through(problem, rows, setting.n_codes)
+        return Coded.through(problem, rows, setting.n_tiles)
 
     def recipe(self, problem: Problem, n_rows: int, setting: Setting) -> Recipe:
         return recipe_for(problem, n_rows, 300 if problem.task == "regression" else 120)
@@ -147,7 +147,7 @@ class Isotone:
 
     def scan(self, problem: Problem, train: Table, validation: Table) -> list[Scout]:
         """Every setting at its best epoch; those of one shape and code train together."""
-        groups = groupby(self.settings(problem), key=lambda s: (s.shape, s.n_codes))
+        groups = groupby(self.settings(problem), key=lambda s: (s.shape, s.n_tiles))
         return [
             scout
             for _, group in groups
@@ -216,14 +216,14 @@ class Both(Isotone):
         return [Setting(two, *s) for s in steep] + [Setting(two, *s) for s in coded]
 
     def view(self, problem: Problem, rows: Table, setting: Setting) -> View:
-        if setting.n_codes is None:
+        if setting.n_tiles is None:
             return Within.of(problem, rows)
         return super().view(problem, rows, setting)
 
     def recipe(self, problem: Problem, n_rows: int, setting: Setting) -> Recipe:
         if problem.task == "regression":
-            return recipe_for(problem, n_rows, 150 if setting.n_codes is None else 80)
-        return recipe_for(problem, n_rows, 40 if setting.n_codes is None else 60, rate=0.005)
+            return recipe_for(problem, n_rows, 150 if setting.n_tiles is None else 80)
+        return recipe_for(problem, n_rows, 40 if setting.n_tiles is None else 60, rate=0.005)
 
     def init(self) -> Init:
         return "independent"
@@ -232,7 +232,7 @@ class Both(Isotone):
         """The best without codes, the best with codes, or their average."""
         scouts = self.scan(problem, train, validation)
         pair = [
-            min((s for s in scouts if (s.setting.n_codes is None) == kind), key=lambda s: s.loss)
+            min((s for s in scouts if (s.setting.n_tiles is None) == kind), key=lambda s: s.loss)
             for kind in (True, False)
         ]
         choices = [_choice(problem, validation, pair, shares) for shares in self.shares]

@@ -139,7 +139,7 @@ def _most_optimistic(setup: Setup, score: Floats) -> float:
 def _own(setup: Setup) -> Run:
     """One small network of ours, its setting cross-validated."""
     setting = _cross_validated(setup.data.name, _same_rows(setup), setup.problem.quick)
-    rows = setup.scale_by if setting.n_codes is None else setup.train  # knots see no test row
+    rows = setup.scale_by if setting.n_tiles is None else setup.train  # knots see no test row
     view = ours.SMALL.view(setup.problem, rows, setting)
     (network,) = ours.build(view, setup.problem, setting, 1, _init(setting))
     return _ours(setup, view, network, _RATE, str(setting))
@@ -211,7 +211,7 @@ def _cross_validated(name: str, seed: int, quick: bool) -> ours.Setting:
 def _coded(width: int) -> list[ours.Setting]:
     """Settings with two or three copies per column: a few hundred parameters."""
     return [
-        ours.Setting(shape, slope, n_codes=n)
+        ours.Setting(shape, slope, n_tiles=n)
         for n in (2, 3)
         for shape in ((width,), (width, width))
         for slope in (0.25, 0.5)
@@ -219,7 +219,7 @@ def _coded(width: int) -> list[ours.Setting]:
 
 
 def _init(setting: ours.Setting) -> Init:
-    return "orthogonal" if setting.n_codes is None else "independent"
+    return "orthogonal" if setting.n_tiles is None else "independent"
 
 
 def _losses(problem: Problem, train: Table, held_out: Table, setting: ours.Setting) -> Floats:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from isotone import Codes, Recipe
+from isotone import Knots, Recipe
 from isotone.training import Rows
 from isotone.typing import Floats
 from studies.tabular.contest import Choice, Model, Problem, Table, View
@@ -59,7 +59,7 @@ def seen(problem: Problem, rows: Table, teacher: Any) -> Coded:
     kept = np.flatnonzero(share >= min(0.5, share.max()))
     most = np.maximum(1, np.round(share)).astype(int)
     knots = [_knots(rows.X[:, j], threshold[column == j], most[j]) for j in kept]
-    codes, view = Codes.at(knots), View.of(problem, rows)
+    codes, view = Knots.at(knots), View.of(problem, rows)
     kept = kept[codes.columns]
     return Coded(kept, codes.scaling, problem.directions[kept], view.center, view.spread)
 
@@ -94,25 +94,25 @@ class Pupils(Both):
 
     def settings(self, problem: Problem) -> list[Setting]:
         """Four without codes, as "isotone" has them, and two with a lesson."""
-        plain = [setting for setting in super().settings(problem) if setting.n_codes is None]
+        plain = [setting for setting in super().settings(problem) if setting.n_tiles is None]
         shape, truth = (self.width, self.width), _TRUTH[problem.task]
         slopes = _SLOPES[problem.task]
         return plain + [Setting(shape, slope, 1.0, _COPIES, truth) for slope in slopes]
 
     def view(self, problem: Problem, rows: Table, setting: Setting) -> View:
-        if setting.n_codes is None or self.lesson is None:
+        if setting.n_tiles is None or self.lesson is None:
             return super().view(problem, rows, setting)
         return self.lesson.view
 
     def rows(self, problem: Problem, view: View, table: Table, setting: Setting) -> Rows:
-        if setting.n_codes is None or self.lesson is None:
+        if setting.n_tiles is None or self.lesson is None:
             return super().rows(problem, view, table, setting)
         target = view.y(setting.truth * table.y + (1.0 - setting.truth) * self.lesson.said)
         x, y = (np.asarray(a, np.float32) for a in (view.x(table.X), target))
         return Rows(x, y if problem.task == "classification" else y[:, None])
 
     def recipe(self, problem: Problem, n_rows: int, setting: Setting) -> Recipe:
-        if setting.n_codes is None:
+        if setting.n_tiles is None:
             return super().recipe(problem, n_rows, setting)
         n = 10 if problem.quick else max(_EPOCHS, _VISITS // n_rows)
         return Recipe(n, batch_size=32, learning_rate=0.02, final_rate=0.02, seed=problem.seed)
@@ -120,7 +120,7 @@ class Pupils(Both):
     def _scan(
         self, problem: Problem, train: Table, validation: Table, settings: list[Setting]
     ) -> list[Scout]:
-        if settings[0].n_codes is None:
+        if settings[0].n_tiles is None:
             return super()._scan(problem, train, validation, settings)
         return [self._scout(problem, train, validation, setting) for setting in settings]
 
@@ -131,7 +131,7 @@ class Pupils(Both):
 
     def _fit(self, problem: Problem, rows: Table, setting: Setting, n: int, members: int) -> Model:
         """Students learn to the end: in what a teacher says there is little noise."""
-        if setting.n_codes is not None:
+        if setting.n_tiles is not None:
             n = self.recipe(problem, len(rows), setting).epochs
         return super()._fit(problem, rows, setting, n, members)
 

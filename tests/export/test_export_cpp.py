@@ -256,3 +256,76 @@ def test_two_exports_go_into_one_program(tmp_path: Path) -> None:
     wrong = both + "auto score(const long long* x) { return one::score(x); }\n"
     with pytest.raises(ValueError, match="raw features are float or double"):
         compiler.build(wrong, tmp_path / "unused", options, compiler.find_compiler())
+
+
+_COPIES = """
+#include <cstdio>
+#include "isotone.hpp"
+namespace runtime = isotone::ISOTONE_ISA;
+using Step = isotone::Step<double>;
+using Model = isotone::Model<double>;
+using Sizes = runtime::Unrolled<2>;
+
+// two copies of one column, over [-1, 1] and [1, 3], and a column of its own: 2 members
+constexpr double ends[] = {1.0};
+constexpr isotone::Source sources[] = {{0, 2, 1, ends}, {2, 1, 0, nullptr}};
+constexpr isotone::Feature features[] = {
+    {false, 0.0, 1.0, 0.0, 1.0}, {false, 0.0, 1.0, 2.0, 1.0}, {false, 0.0, 1.0, 0.0, 1.0}};
+constexpr double weight[] = {-2.0, 1.0, 1.0, 2.0, 0.0, 4.0}, bias[] = {0.5};
+
+constexpr Step step(isotone::Kind kind, int n_in, int n_out, double keep = 0.0, double add = 0.0) {
+    Step made = {};
+    made.kind = kind;
+    made.n_in = n_in;
+    made.n_out = n_out;
+    made.weight = weight;
+    made.bias = bias;
+    made.keep = keep;
+    made.add = add;
+    return made;
+}
+using isotone::Kind;
+constexpr Step steps[] = {step(Kind::fork, 3, 3), step(Kind::look_up, 3, 1),
+                          step(Kind::part, 1, 3, 0.0, 0.5), step(Kind::look_up, 3, 1),
+                          step(Kind::join, 1, 1, 1.0, 0.25)};
+constexpr Step on_copies[] = {step(Kind::dense, 3, 1)};
+constexpr Step twice[] = {step(Kind::look_up, 3, 1), step(Kind::look_up, 1, 1)};
+constexpr Step no_member[] = {step(Kind::fork, 3, 3), step(Kind::join, 3, 3)};
+constexpr Step bad_sum[] = {steps[0], steps[1], step(Kind::join, 1, 1, 1.0, 0.25)};
+
+template <int n>
+constexpr Model model_of(const Step (&steps)[n], int n_sources = 2, int depth = 2) {
+    return {3, 1, n, 2, depth, features, steps, weight, 1024.0, 0.0, n_sources, sources};
+}
+constexpr Model model = model_of(steps);
+static_assert(runtime::is_valid<Sizes>(model));
+static_assert(!runtime::is_valid<Sizes>(model_of(steps, 2, 1)));
+static_assert(!runtime::is_valid<Sizes>(model_of(steps, 1)));
+static_assert(!runtime::is_valid<Sizes>(model_of(steps, 0)));
+static_assert(!runtime::is_valid<Sizes>(model_of(on_copies)));
+static_assert(!runtime::is_valid<Sizes>(model_of(twice)));
+static_assert(!runtime::is_valid<Sizes>(model_of(no_member)));
+static_assert(!runtime::is_valid<Sizes>(model_of(bad_sum)));
+
+int main() {
+    const double rows[] = {-9.0, 0.0, 0.0, 0.25, 1.0, 0.0, 2.5, -1.0, 9.0, 1.0};
+    double out[5];
+    runtime::score_rows<Sizes, model>(rows, 5, 0.0, out);
+    for (double score : out) std::printf("%g ", score);
+    runtime::score_rows<Sizes, model>(rows + 4, 1, 0.0, out);
+    std::printf("%g", out[0]);
+}
+"""
+
+
+def test_a_fixed_model_takes_copies_of_columns(headers: Path, tmp_path: Path) -> None:
+    need("g++")
+    compiler.build(_COPIES, tmp_path / "p", ["-O1", *STRICT, "-Wno-psabi", f"-I{headers}"], "g++")
+    said = subprocess.run([tmp_path / "p"], capture_output=True, text=True, check=True)
+
+    def score(x: float, y: float) -> float:
+        g = float(np.clip(x, -1, 1) + 2 * np.clip(x - 2, -1, 1) + 4 * y)
+        return 0.75 * (0.5 + g) + g
+
+    expected = [score(*row) for row in ((-9, 0), (0, 0.25), (1, 0), (2.5, -1), (9, 1), (1, 0))]
+    assert [float(word) for word in said.stdout.split()] == expected

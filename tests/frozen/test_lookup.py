@@ -14,12 +14,13 @@ import torch
 from isotone import Engine, FrozenNetwork, MonotonicNetwork, Scaling, certify, export, freeze, load
 from isotone._engine import Program
 from isotone.certificate.bounds import rounding_errors
-from isotone.freezing.margin import certified
+from isotone.export.cpp import Cpp
 from isotone.frozen import reference
 from isotone.frozen.lookup import Copies
 from isotone.frozen.steps import Dense, Members, Sort, Step, run
 from isotone.inputs.chain import Inputs
-from isotone.inputs.codes import Codes
+from isotone.inputs.columns import Number
+from isotone.inputs.knots import Knots
 from isotone.typing import Floats
 
 KNOTS = ([0.0, 0.3, 0.7, 1.0, 4.0], [-2.0, 1.0], np.linspace(-1.0, 1.0, 18).tolist())
@@ -28,7 +29,7 @@ KNOTS = ([0.0, 0.3, 0.7, 1.0, 4.0], [-2.0, 1.0], np.linspace(-1.0, 1.0, 18).toli
 def copied(n_outputs: int = 1, n_members: int = 1, seed: int = 0, **options: Any) -> FrozenNetwork:
     """A network of five copies of one column, one column as it is, a logarithm and 17 copies."""
     rng = np.random.default_rng(seed)
-    codes, dtype = Codes.at(KNOTS), options.get("precision", "float64")
+    codes, dtype = Knots.at(KNOTS), options.get("precision", "float64")
     sources = np.insert(codes.columns, 5, 2)
     sources[6:] += 1
     center, factor = (np.insert(a, 5, 0.5) for a in (codes.scaling.center, codes.scaling.factor))
@@ -39,20 +40,20 @@ def copied(n_outputs: int = 1, n_members: int = 1, seed: int = 0, **options: Any
         weight = rng.normal(size=(n_out, n_in))
         return Dense(weight.astype(dtype), rng.normal(size=n_out).astype(dtype))
 
-    n = len(sources)
+    n, inputs = len(sources), Inputs.numbers(["x0", "x1", "x2", "x3"], sources.tolist())
     widths = [int(width) for width in 2 * rng.integers(1, 19, n_members)]
     members: list[tuple[Step, ...]] = [
         (dense(width, n), Sort(2), dense(n_outputs, width)) for width in widths
     ]
     many = Members(tuple(rng.normal(size=n_members).astype("f4").tolist()), tuple(members))
     return FrozenNetwork(
-        features=tuple(f"x{s}[{k - list(sources).index(s)}]" for k, s in enumerate(sources)),
+        features=inputs.features,
+        inputs=inputs,
         scaling=scaling,
         steps=(many,) if n_members > 1 else members[0],
         residual=rng.normal(size=(n_outputs, n)).astype("f4"),
         lipschitz=np.ones(n),
         monotonic_cst=np.zeros((n_outputs, n), np.int8),
-        sources=tuple(sources.tolist()),
         **options,
     )
 
@@ -92,7 +93,7 @@ def test_every_instruction_set_looks_up_the_bits_of_the_reference(seed: int) -> 
 def test_scores_are_those_of_all_copies_to_within_e(precision: Any, n_members: int) -> None:
     frozen = copied(2, n_members, precision=precision, grid=None)
     error, X = rounding_errors(frozen), rows(40)
-    plain = replace(frozen, sources=None, inputs=Inputs())
+    plain = replace(frozen, inputs=Inputs())
     for x, score in zip(X, frozen.score(X).astype(np.float64), strict=True):
         (u,) = frozen.snap(x[None]).astype(np.float64)
         wide = [replace_numbers(step) for step in plain.steps]
@@ -110,7 +111,7 @@ def replace_numbers(step: Any) -> Any:
 
 
 def test_copies_are_those_of_the_codes() -> None:
-    codes, x = Codes.at(KNOTS), np.repeat(seams()[:, None], 3, axis=1)
+    codes, x = Knots.at(KNOTS), np.repeat(seams()[:, None], 3, axis=1)
     copies = Copies.of(tuple(codes.columns.tolist()), codes.scaling, 1.0, 2.0**-20, "float64")
     u = copies.expand(copies.cells(x)).T
     assert np.array_equal(u, np.rint(codes.transform(x) * 2**20) / 2**20)
@@ -120,7 +121,7 @@ def test_copies_are_those_of_the_codes() -> None:
 def test_what_does_not_move_is_summed_exactly_and_rounded_once() -> None:
     rng = np.random.default_rng(0)
     weight = rng.normal(size=(2, 6)) * 10.0 ** rng.uniform(-20, 20, (2, 6))
-    scaling = Codes.at([[0.0, 1, 2, 3, 4, 5, 6]]).scaling
+    scaling = Knots.at([[0.0, 1, 2, 3, 4, 5, 6]]).scaling
     table = Copies.of((0,) * 6, scaling, 1.0, None, "float64").sums(weight)
     for row, found in zip(weight, table, strict=True):
         exact = [Fraction(w) for w in row]
@@ -128,7 +129,7 @@ def test_what_does_not_move_is_summed_exactly_and_rounded_once() -> None:
 
 
 def certified_copies(seed: int, n_members: int) -> FrozenNetwork:
-    codes, networks = Codes.at(KNOTS), []
+    codes, networks = Knots.at(KNOTS), []
     for member in range(n_members):
         torch.manual_seed(100 * seed + member)
         n = codes.n_copies
@@ -136,11 +137,7 @@ def certified_copies(seed: int, n_members: int) -> FrozenNetwork:
         with torch.no_grad():
             for name, parameter in networks[-1].named_parameters():
                 parameter.mul_(-1e3 if name.endswith("weight") else 1.0)
-    names = codes.names(["a", "b", "c"])
-    frozen = freeze(networks, scaling=codes.scaling, clip=1.0, features=names)
-    sources = tuple(codes.columns.tolist())
-    loose = replace(frozen, sources=sources)
-    return certified(loose, frozen.grid)
+    return freeze(networks, knots=codes, features=["a", "b", "c"])
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -179,10 +176,10 @@ def test_sources_are_kept_and_part_of_what_the_network_is(tmp_path: Path) -> Non
     frozen, X = copied(2, 2), rows(30)
     frozen.save(tmp_path / "m.isotone")
     loaded = load(tmp_path / "m.isotone")
-    assert loaded.sources == frozen.sources
+    assert loaded.inputs.copies == frozen.inputs.copies
     assert loaded.fingerprint == frozen.fingerprint
     assert np.array_equal(loaded.score(X), frozen.score(X))
-    plain = replace(frozen, sources=None, inputs=Inputs())
+    plain = replace(frozen, inputs=Inputs())
     assert plain.fingerprint != frozen.fingerprint
     assert frozen.inputs.names == ("x0", "x1", "x2", "x3")
 
@@ -190,15 +187,57 @@ def test_sources_are_kept_and_part_of_what_the_network_is(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"sources": (1,) * 23}, "it must name the column of every feature by its number"),
-        ({"sources": (0, 1)}, "`sources` has 2 entries; it needs one for each of 23 features"),
-        ({"sources": (0,) * 23}, "a column with several copies cannot have a logarithm"),
+        ({"inputs": Inputs.numbers(["a"], [0] * 22)}, "which are not the 23 of the network"),
         ({"steps": (Sort(1), Dense(np.ones((1, 23)), np.ones(1)))}, "must begin with dense steps"),
     ],
 )
 def test_wrong_copies_are_explained(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        replace(copied(), inputs=Inputs(), **changes)
+        replace(copied(), **changes)
+
+
+@pytest.mark.parametrize("copies", [(1,) * 3, (0, 2), (1, 0), (0,)])
+def test_every_feature_has_its_copies_in_order(copies: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="must name each of 2 features by its number"):
+        Inputs.numbers(["a", "b"], copies)
+
+
+def test_copies_have_no_logarithm() -> None:
+    scaling = Scaling.fit([[1.0, 1.0], [2.0, 3.0]], "log")
+    with pytest.raises(ValueError, match="a column with several copies cannot have a logarithm"):
+        Copies.of((0, 0), scaling, 1.0, None, "float64")
+
+
+def test_slopes_and_verdicts_are_along_columns() -> None:
+    """The slope along x is that of the steepest copy, and 0 beyond the knots."""
+    frozen, knots = certified_copies(0, 1), Knots.at(KNOTS)
+    certificate = certify(frozen)
+    assert [slope.feature for slope in certificate.slopes] == ["a", "b", "c"]
+    assert [verdict.feature for verdict in certificate.verdicts] == ["a", "b", "c"]
+    plain = certify(replace(frozen, inputs=Inputs()))
+    steep = knots.steepest([max(-s.scaled.low, s.scaled.high) for s in plain.slopes])
+    for slope, most in zip(certificate.slopes, steep, strict=True):
+        assert 0.0 <= slope.raw.low <= slope.raw.high
+        assert slope.raw.high == pytest.approx(most, rel=1e-12)
+    with pytest.raises(ValueError, match="a certified radius is not available for a network with"):
+        certificate.certified_radius(rows(2)[:, :3])
+
+
+def test_knots_are_frozen_with_the_raw_columns(tmp_path: Path) -> None:
+    knots = Knots.at([[0.0, 1.0, 2.0], [0.0, 0.5, 1.0]])
+    inputs = Inputs((Number("age", fill=1.0),))
+    network = MonotonicNetwork([knots.n_copies, 4, 1], monotonic_cst=knots.spread([1, 0]))
+    frozen = freeze(network, knots=knots, inputs=inputs)
+    assert frozen.features == ("age[0]", "age[1]", "missing(age)[0]", "missing(age)[1]")
+    scores = frozen.score({"age": [None, 1.0, 5.0, 2.0]})
+    assert scores[2] == scores[3] >= scores[1]
+    export.write(frozen, "json", tmp_path / "m.json")
+    with pytest.raises(ValueError, match="both say what the network saw"):
+        freeze(network, knots=knots, scaling=knots.scaling)
+    with pytest.raises(ValueError, match="`knots` are those of 2 features but there are 3 names"):
+        freeze(network, knots=knots, features=["a", "b", "c"])
+    with pytest.raises(ValueError, match="this one is frozen already"):
+        freeze(frozen, knots=knots)
 
 
 def test_copies_must_be_in_order() -> None:
@@ -209,9 +248,18 @@ def test_copies_must_be_in_order() -> None:
         Copies.of((0, 0, 0), turned, 1.0, None, "float64")
 
 
-def test_no_export_computes_copies_yet(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="takes copies of columns"):
-        export.write(copied(), "json", tmp_path / "m.json")
+@pytest.mark.parametrize("target", ["onnx", "sql", "cuda", "torch"])
+def test_exports_refuse_knots(target: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"an export to {target} is not available for a"):
+        export.write(copied(), target, tmp_path / "m")
+
+
+@pytest.mark.parametrize("n_members", [1, 3])
+def test_exported_headers_look_up_the_bits_of_the_engine(n_members: int, tmp_path: Path) -> None:
+    frozen = copied(2, n_members, grid=None if n_members == 1 else 2.0**-20)
+    export.write(frozen, "cpp", tmp_path / "m")
+    X = rows(300)
+    assert np.array_equal(Cpp().score(frozen, tmp_path / "m", X), frozen.score(X))
 
 
 def test_programs_refuse_copies_that_do_not_fit() -> None:

@@ -204,7 +204,19 @@ def test_files_of_version_1_still_score(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("stored", "message"),
     [
-        ({"columns": ["a"]}, "must be a list of columns"),
+        ([{"kind": "number", "name": "a"}], "must have a list of columns"),
+        ({"columns": [], "copies": None}, "`copies` must be a list of whole numbers"),
+        ({"columns": [], "copies": [True]}, "`copies` must be a list of whole numbers"),
+    ],
+)
+def test_damaged_inputs_are_refused(stored: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Inputs.from_dict(stored)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
         ([1], "its kind must be one of number, category, ordered"),
         ([{"kind": "number", "name": "a", "order": 1}], "unexpected keyword"),
         ([{"kind": "number", "name": 3}], "the name of an input column is 3"),
@@ -215,9 +227,9 @@ def test_files_of_version_1_still_score(tmp_path: Path, monkeypatch: pytest.Monk
         ([{"kind": "category", "name": "a", "categories": "xy"}], "must be a list"),
     ],
 )
-def test_damaged_inputs_are_refused(stored: Any, message: str) -> None:
+def test_damaged_columns_are_refused(columns: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Inputs.from_dict(stored)
+        Inputs.from_dict({"columns": columns, "copies": []})
 
 
 def test_inputs_of_other_features_are_refused() -> None:

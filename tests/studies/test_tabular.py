@@ -270,12 +270,12 @@ def test_contestants_learn_and_the_monotone_ones_are(name: str, task: Any) -> No
     assert (model.slope is not None) == (contestant.needs == "isotone")
 
 
-@pytest.mark.parametrize("n_codes", [[None], [4], [None, 4]])
-def test_ours_is_constant_outside_the_rows_it_learned_from(n_codes: list[int | None]) -> None:
+@pytest.mark.parametrize("n_tiles", [[None], [4], [None, 4]])
+def test_ours_is_constant_outside_the_rows_it_learned_from(n_tiles: list[int | None]) -> None:
     data = toy()
     rows, problem = split(data, 0).train, Problem.of(data, 0, quick=True)
-    parts = [{"setting": {"shape": (32, 32), "lipschitz": 1.0, "n_codes": n}} for n in n_codes]
-    more = {"epochs": 2, "share": 1 / len(n_codes)}
+    parts = [{"setting": {"shape": (32, 32), "lipschitz": 1.0, "n_tiles": n}} for n in n_tiles]
+    more = {"epochs": 2, "share": 1 / len(n_tiles)}
     choice = Choice({"parts": [part | more for part in parts]}, 2, 0.0, np.empty(0))
     model = ours.WIDE.fit(problem, rows, choice)
     edge = np.array([rows.X.min(axis=0), rows.X.max(axis=0)])
@@ -410,8 +410,8 @@ def test_knots_of_the_reference_protocol_are_of_training_rows(
         return view(self, problem, table, setting)
 
     monkeypatch.setattr(ours.Isotone, "view", note)
-    for n_codes, wanted in ((None, rows), (2, train)):
-        setting = ours.Setting((8,), 0.5, n_codes=n_codes)
+    for n_tiles, wanted in ((None, rows), (2, train)):
+        setting = ours.Setting((8,), 0.5, n_tiles=n_tiles)
         monkeypatch.setattr(reference, "_cross_validated", lambda *_, chosen=setting: chosen)
         reference._own(setup)
         assert seen[-1] is wanted

@@ -18,9 +18,10 @@ import numpy as np
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate import bounds
 from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts
-from isotone.certificate.verdicts import Verdict, judge
+from isotone.certificate.verdicts import Verdict, by_column, judge
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import card
+from isotone.inputs.columns import missing_code
 from isotone.rounding import (
     add,
     digits_down,
@@ -79,8 +80,9 @@ class Certificate:
     lipschitz : declared λᵢ of every feature, in scaled units
     constants : for every output, the bound found in units of what was declared: at most 1 is kept
     classes : their names, if known; one logit is that of the second of two
-    slopes : of every output along every feature, of the exact function. Computed scores move in
-        steps: their change may exceed these by the slope over one cell of the grid, and by 2E
+    slopes : of every output along every feature, all copies of it together, of the exact function.
+        Computed scores move in steps: their change may exceed these by the slope over one cell of
+        the grid, and by 2E
     verdicts : one for every declared direction
     rounding_errors : E for every output, infinite if no bound was found
     """
@@ -128,6 +130,19 @@ class Certificate:
         also = ", and so are probabilities" if self.outputs == "logits" else ""
         return f"computed {what} are monotone to the last bit{also}"
 
+    @property
+    def about_missing(self) -> str:
+        """What is and is not promised for missing values, in words; nothing if there are none."""
+        names = [c.name for c in self.frozen.inputs.columns if missing_code(c) is not None]
+        if not names:
+            return ""
+        shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+        return (
+            f"of {shown}: directions hold among rows in which the value is present, and among "
+            "rows in which it is missing; nothing is promised about a missing value beside a "
+            "present one"
+        )
+
     def to_dict(self, *, in_short: bool = False) -> dict[str, Any]:
         """Plain JSON content; an infinite number becomes None.
 
@@ -139,7 +154,11 @@ class Certificate:
             left_out |= {"slopes", "verdicts"}
         names = [f.name for f in fields(self) if f.name not in left_out]
         data = {name: _plain(getattr(self, name)) for name in names}
-        return data | {"lipschitz_holds": self.lipschitz_holds, "guarantee": self.guarantee}
+        return data | {
+            "lipschitz_holds": self.lipschitz_holds,
+            "guarantee": self.guarantee,
+            "about_missing": self.about_missing,
+        }
 
     def to_json(self) -> str:
         """`to_dict` as text, in lines if there are few enough to be read."""
@@ -212,6 +231,7 @@ class Certificate:
 
     def decisions(self, threshold: float = 0.0) -> Decisions | Contest:
         """The decisions of `certified_radius`, with the slopes that bound them."""
+        self.frozen.refuse_copies("a certified radius")
         if not math.isfinite(threshold):
             raise ValueError(f"`threshold={threshold}` must be a finite number")
         if self.frozen.of_classes:
@@ -272,7 +292,7 @@ def certify(frozen: FrozenNetwork) -> Certificate:
     slope_bounds = bounds.slopes(frozen.steps, frozen.n_features)
     errors = bounds.rounding_errors(frozen)
     constants = bounds.constants(frozen.steps, frozen.lipschitz, frozen.metric)
-    verdicts = judge(frozen, slope_bounds, errors)
+    verdicts = by_column(frozen, judge(frozen, slope_bounds, errors))
     kept = all(v.real and v.computed is not False for v in verdicts)
     kept = kept and bool(np.all(np.isfinite(errors)))
     return Certificate(
@@ -301,10 +321,31 @@ def _slopes(frozen: FrozenNetwork, slope_bounds: Floats) -> tuple[Slope, ...]:
     bottom, top = _raw_intervals(low, high, flat, steep)
     columns = (array.ravel().tolist() for array in (low, high, bottom, top))
     cells = product(range(frozen.n_outputs), frozen.features)
-    return tuple(
+    each = tuple(
         Slope(output, feature, Interval(a, b), Interval(c, d))
         for (output, feature), a, b, c, d in zip(cells, *columns, strict=True)
     )
+    return _along_columns(frozen, each) if frozen.inputs.copies else each
+
+
+def _along_columns(frozen: FrozenNetwork, each: tuple[Slope, ...]) -> tuple[Slope, ...]:
+    """Slopes along columns, from those along their copies: at any place one of these moves.
+
+    Beyond its knots a score is constant along a column with several copies.
+    """
+    sources, n = frozen.inputs.copies, frozen.n_features
+    slopes = []
+    for output, (source, name) in product(
+        range(frozen.n_outputs), enumerate(frozen.inputs.encoded)
+    ):
+        own = [each[output * n + k] for k in range(n) if sources[k] == source]
+        still = [0.0] if len(own) > 1 else []
+        hulls = [
+            Interval(min([i.low for i in part] + still), max([i.high for i in part] + still))
+            for part in ([slope.scaled for slope in own], [slope.raw for slope in own])
+        ]
+        slopes.append(Slope(output, name, *hulls))
+    return tuple(slopes)
 
 
 def _raw_intervals(

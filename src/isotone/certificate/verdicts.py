@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,6 +59,31 @@ def judge(frozen: FrozenNetwork, slope_bounds: Floats, errors: Floats) -> tuple[
             else slope >= margins[j] and math.isfinite(margins[j]),
         )
         for (j, i), direction, slope in zip(declared, directions, slopes, strict=True)
+    )
+
+
+def by_column(frozen: FrozenNetwork, verdicts: tuple[Verdict, ...]) -> tuple[Verdict, ...]:
+    """Verdicts along columns: a direction along all copies of one is a direction along it."""
+    if not frozen.inputs.copies:
+        return verdicts
+    place = dict(zip(frozen.features, frozen.inputs.copies, strict=True))
+    groups: dict[tuple[int, int, int], list[Verdict]] = {}
+    for verdict in verdicts:
+        key = verdict.output, place[verdict.feature], verdict.direction
+        groups.setdefault(key, []).append(verdict)
+    counts = Counter(frozen.inputs.copies)
+    whole = all(len(group) == counts[source] for (_, source, _), group in groups.items())
+    if not whole:  # some copies have a direction and others not: each stands for itself
+        return verdicts
+    return tuple(
+        replace(
+            group[0],
+            feature=frozen.inputs.encoded[source],
+            slope=min(v.slope for v in group),
+            real=all(v.real for v in group),
+            computed=None if group[0].computed is None else all(v.computed for v in group),
+        )
+        for (_, source, _), group in groups.items()
     )
 
 

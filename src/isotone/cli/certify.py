@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 from rich.table import Table
 from rich.text import Text
@@ -62,6 +63,7 @@ def _print(certificate: Certificate, model: Path) -> None:
     output.print(
         terminal.facts(
             guaranteed=certificate.guarantee,
+            **_describe_missing(certificate),
             **terminal.describe_directions(certificate.frozen),
             Lipschitz=_describe_constant(certificate),
             rounding=_describe_rounding(certificate),
@@ -77,6 +79,11 @@ def _print(certificate: Certificate, model: Path) -> None:
     output.print(indented(_layer_table(certificate)))
     output.print()
     output.print(_describe_limits(certificate), style="dim")
+
+
+def _describe_missing(certificate: Certificate) -> dict[str, str]:
+    about = certificate.about_missing
+    return {"missing values": about} if about else {}
 
 
 def _describe_constant(certificate: Certificate) -> str:
@@ -124,7 +131,7 @@ def _print_features(certificate: Certificate, k: int) -> None:
 
 def _print_rest(certificate: Certificate, n_shown: int) -> None:
     """What tables of many outputs or features leave out, and what fails in it."""
-    n = certificate.frozen.n_features
+    n = len(certificate.frozen.inputs.encoded)
     left_out = len(certificate.slopes) - n_shown * min(n, MOST_SHOWN)
     if left_out <= 0:
         return
@@ -142,9 +149,10 @@ def _feature_table(certificate: Certificate, k: int) -> Table:
     heads = "feature", "declared", "λ", "slope, scaled", "slope, raw", "real", "computed"
     table = terminal.columns(*heads)
     verdicts = {v.feature: v for v in certificate.verdicts if v.output == k}
-    n = certificate.frozen.n_features
-    slopes = certificate.slopes[k * n : (k + 1) * n]
-    for slope, lipschitz in list(zip(slopes, certificate.lipschitz, strict=True))[:MOST_SHOWN]:
+    inputs, slopes = certificate.frozen.inputs, [s for s in certificate.slopes if s.output == k]
+    sources = np.array(inputs.copies or range(len(slopes)))
+    largest = [np.array(certificate.lipschitz)[sources == i].max() for i in range(len(slopes))]
+    for slope, lipschitz in list(zip(slopes, largest, strict=True))[:MOST_SHOWN]:
         declared, real, computed = _judgement(verdicts.get(slope.feature))
         table.add_row(
             printable(slope.feature),

@@ -60,9 +60,6 @@ class Design:
             )
 
 
-Learner = StackLearner | FusedLearner
-
-
 def learn(
     design: Design,
     members: list[MonotonicNetwork],
@@ -72,7 +69,7 @@ def learn(
     folds: Indices | None = None,
     checkpoint: Path | None = None,
     progress: bool = False,
-) -> tuple[History, Learner]:
+) -> tuple[History, StackLearner | FusedLearner]:
     """Train all members; with folds, member k leaves out fold k modulo their number.
 
     Parameters
@@ -82,7 +79,8 @@ def learn(
         patience, members are validated on what they leave out
     checkpoint : a file to continue from, if it exists
     """
-    learner = _make_learner(design, members, recipe)
+    threads = torch.get_num_threads()  # of which the fused learner gives the same bits with any
+    learner = make_learner("auto", members, design.loss, recipe, "shared", threads)
     training, validation = _share(rows, len(members), folds)
     slopes = [member.lipschitz.tolist() for member in members]
     history = fit(
@@ -107,12 +105,6 @@ def _share(rows: Rows, n_members: int, folds: Indices | None) -> tuple[Rows, Row
     left_out = np.arange(n_members)[:, None] % (folds.max() + 1) == folds
     training = replace(rows, weight=rows.weight * ~left_out).repeated(rows.weight)
     return training, replace(rows, weight=rows.weight * left_out)[left_out.any(axis=0)]
-
-
-def _make_learner(design: Design, members: list[MonotonicNetwork], recipe: Recipe) -> Learner:
-    """The fused learner where it can be had; it gives the same bits with any number of threads."""
-    threads = torch.get_num_threads()
-    return make_learner("auto", members, design.loss, recipe, "shared", threads)
 
 
 def scan(

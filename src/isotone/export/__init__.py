@@ -89,11 +89,8 @@ def write(
             f"`write` exports a FrozenNetwork; got {type(frozen).__name__}: call "
             "isotone.freeze(network) first, or isotone.load(path)"
         )
-    if frozen.sources is not None:
-        raise ValueError(
-            "the network takes copies of columns (`sources`), which no export computes yet; score "
-            "it with `isotone.Engine`"
-        )
+    if target not in ("json", "cpp"):
+        frozen.refuse_copies(f"an export to {target}")
     limits.EXPORT.check(work_of(frozen.steps, frozen.n_features))
     chosen, path = _target(target, options), Path(path)
     try:

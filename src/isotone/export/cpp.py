@@ -6,6 +6,7 @@ runs there: in float64 the same bits, whatever the compiler, its options and the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +14,14 @@ from isotone import _engine
 from isotone.export import source
 from isotone.export.claim import claim
 from isotone.export.header import Header
+from isotone.frozen.lookup import Copies
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, Steps
+from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Steps
 from isotone.typing import Precision, Reals
 
 RUNTIME = Path(_engine.__file__).with_name("isotone.hpp")  # installed beside the extension
 
+_NAN = "std::numeric_limits<double>::quiet_NaN()"
 _UNROLLED = 32  # max_unrolled_size of isotone.hpp; larger groups walk a list of comparators
 _STACK = _engine.MAX_STACK_BYTES  # of workspace that a call may take
 _VECTOR = 64  # bytes of the widest vector
@@ -44,7 +47,7 @@ class Cpp(Header):
 def to_header(frozen: FrozenNetwork, name: str) -> str:
     """The header with the weights."""
     model = _Model(frozen)
-    model.add_all(frozen.steps)
+    model.add_all(frozen.steps, frozen.copies)
     model.check_size()
     sizes = ", ".join(str(size) for size in sorted(model.sizes))
     several = f"std::array<Number, {frozen.n_outputs}>"
@@ -56,7 +59,9 @@ def to_header(frozen: FrozenNetwork, name: str) -> str:
         arrays="\n".join(model.arrays),
         steps=",\n".join(f"    {step}" for step in model.steps),
         features=",\n".join(f"    {feature}" for feature in _features(frozen)),
-        residual=source.numbers(frozen.residual.T, frozen.precision, " " * 4),
+        residual=source.numbers(model.residual, frozen.precision, " " * 4),
+        n_inputs=frozen.n_features,
+        sources=model.sources,
         shape=f"{len(model.steps)}, {model.width}, {model.depth}",
         clip=source.number(frozen.clip),
         grid=source.number(frozen.grid or 0.0),
@@ -80,17 +85,41 @@ class _Model:
     def __init__(self, frozen: FrozenNetwork) -> None:
         self.precision: Precision = frozen.precision
         self.type = source.TYPES[frozen.precision]
-        self.n_features = self.width = self.units = frozen.n_features
+        self.n_rows = self.width = self.units = frozen.n_features
+        self.residual: Reals = frozen.residual.T
+        self.sources = ""
         self.depth = self.saved = 0
         self.arrays: list[str] = []
         self.steps: list[str] = []
         self.sizes: set[int] = set()
 
-    def add_all(self, steps: tuple[Step, ...]) -> None:
+        if frozen.copies is not None:
+            self._take_copies(frozen.copies, frozen.residual)
+
+    def _take_copies(self, copies: Copies, residual: Reals) -> None:
+        """Columns whose copies are looked up: what finds the copy that moves."""
+        self.width, self.n_rows = len(copies.counts), 2 * len(copies.counts)
+        self.residual, sources = copies.interleaved(residual), []
+        for s, (first, count) in enumerate(zip(copies.firsts, copies.counts, strict=True)):
+            levels = (count - 1).bit_length()
+            ends = [source.number(end) for end in copies.ends[s] if math.isfinite(end)]
+            missing = 2**levels - 1 - len(ends)  # at which no number is
+            if count > 1:
+                literals = source.braces([*ends, *[_NAN] * missing], " " * 4)
+                self.arrays.append(f"inline constexpr double ends_{s}[] = {literals};")
+            pointer = f"ends_{s}" if count > 1 else "nullptr"
+            sources.append(f"    {{{first}, {count}, {levels}, {pointer}}}")
+        lines = ",\n".join(sources)
+        self.arrays.append(f"inline constexpr isotone::Source sources[] = {{\n{lines}\n}};")
+        self.sources = f", {len(sources)}, sources"
+
+    def add_all(self, steps: Steps, copies: Copies | None = None) -> None:
         for step in steps:
             match step:
+                case Dense(weight, bias) if copies is not None:
+                    self._add_dense("look_up", copies.interleaved(weight), bias)
                 case Dense(weight, bias):
-                    self._add_dense(weight, bias)
+                    self._add_dense("dense", weight.T, bias)
                 case Sort(group_size):
                     self._add("sort", group_size=group_size, network=self._network(group_size))
                 case Pointwise(name, slope):
@@ -100,13 +129,16 @@ class _Model:
                     self.add_all(inner)
                     self._leave("merge", 1, keep=keep, add=add)
                 case Members(weights, members):
-                    self._add_members(weights, members)
+                    self._add_members(weights, members, copies)
+            copies = None
 
-    def _add_members(self, weights: tuple[float, ...], members: tuple[Steps, ...]) -> None:
+    def _add_members(
+        self, weights: tuple[float, ...], members: tuple[Steps, ...], copies: Copies | None
+    ) -> None:
         kept, last = self.units, len(members) - 1
         self._enter("fork", 2)
         for k, (weight, inner) in enumerate(zip(weights, members, strict=True)):
-            self.add_all(inner)
+            self.add_all(inner, copies)
             if k < last:
                 self._add("part", kept, keep=float(k > 0), add=weight)
         self._leave("join", 2, keep=float(last > 0), add=weights[last])
@@ -122,19 +154,19 @@ class _Model:
 
     def check_size(self) -> None:
         """Refuse networks whose workspace would be too much for a stack."""
-        size = (self.n_features + (2 + self.depth) * self.width) * 2 * _VECTOR
+        size = (self.n_rows + (2 + self.depth) * self.width) * 2 * _VECTOR
         if size > _STACK:
             raise ValueError(
                 f"a step has {self.width} units: C++ code would take {size} bytes of the stack, "
                 f"and {_STACK} is the limit; use `isotone.Engine`, or export to onnx"
             )
 
-    def _add_dense(self, weight: Reals, bias: Reals) -> None:
+    def _add_dense(self, kind: str, weight: Reals, bias: Reals) -> None:
         k, n_out = len(self.steps), len(bias)
-        for name, values in ((f"weight_{k}", weight.T), (f"bias_{k}", bias)):
+        for name, values in ((f"weight_{k}", weight), (f"bias_{k}", bias)):
             literals = source.numbers(values, self.precision, " " * 4)
             self.arrays.append(f"inline constexpr {self.type} {name}[] = {literals};")
-        self._add("dense", n_out, weight=f"weight_{k}", bias=f"bias_{k}")
+        self._add(kind, n_out, weight=f"weight_{k}", bias=f"bias_{k}")
 
     def _add(
         self,
@@ -156,7 +188,9 @@ class _Model:
             f"{{isotone::Kind::{kind}, {self.units}, {n_out}, {weight}, {bias}, {group_size}, "
             f"{network}, isotone::Activation::{activation}, {source.number(slope)}, {factors}}}"
         )
-        self.units, self.width = n_out, max(self.width, n_out)
+        self.units = n_out
+        if kind not in ("fork", "part"):  # what is kept was counted
+            self.width = max(self.width, n_out)
 
     def _network(self, size: int) -> str:
         if size <= _UNROLLED:
@@ -292,7 +326,7 @@ inline constexpr isotone::Feature features[] = {{
 inline constexpr Number residual[] = {residual};
 
 inline constexpr isotone::Model<Number> model = {{
-    n_features, n_outputs, {shape}, features, steps, residual, {clip}, {grid}
+    {n_inputs}, n_outputs, {shape}, features, steps, residual, {clip}, {grid}{sources}
 }};
 
 using Sizes = runtime::Unrolled<{sizes}>;  // of groups that are sorted

@@ -56,9 +56,11 @@ def compare(frozen: FrozenNetwork, target: Target, path: Path, n_rows: int = 200
 
 
 def check_rows(frozen: FrozenNetwork, n_rows: int, seed: int = 0) -> Floats:
-    """Codes of raw rows, (n_rows, n_columns): edge cases, missing and new ones, random ones."""
+    """Knots of raw rows, (n_rows, n_columns): edge cases, missing and new ones, random ones."""
     rng, inputs = np.random.default_rng(seed), frozen.inputs
     X = _feature_rows(frozen, n_rows, rng)
+    if inputs.copies:  # the edges of the first copy of each feature
+        X = X[:, [inputs.copies.index(k) for k in range(len(inputs.encoded))]]
     if inputs.is_plain:
         return X
     return np.column_stack([_codes(frozen, column, X, rng) for column in inputs.columns])
@@ -66,7 +68,7 @@ def check_rows(frozen: FrozenNetwork, n_rows: int, seed: int = 0) -> Floats:
 
 def _codes(frozen: FrozenNetwork, column: Column, X: Floats, rng: np.random.Generator) -> Floats:
     if isinstance(column, Number):
-        codes = X[:, frozen.features.index(column.name)].copy()
+        codes = X[:, frozen.inputs.encoded.index(column.name)].copy()
     else:
         codes = rng.integers(len(column.categories), size=len(X)).astype(np.float64)
         codes[rng.random(len(X)) < _STRANGE] = np.inf

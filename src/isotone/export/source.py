@@ -172,7 +172,8 @@ def constants(frozen: FrozenNetwork, claim: Claim, keyword: str) -> str:
         [
             f"using Number = {TYPES[frozen.precision]};  // of a score",
             f"{keyword} int n_columns = {len(frozen.inputs.columns)};  // of a raw row",
-            f"{keyword} int n_features = {frozen.n_features}, n_outputs = {frozen.n_outputs};",
+            f"{keyword} int n_features = {len(frozen.inputs.encoded)};",
+            f"{keyword} int n_outputs = {frozen.n_outputs};",
             f"{keyword} const char* column_names[] = {{{names}}};",
             *_category_tables(frozen.inputs, keyword),
             f"{keyword} char fingerprint[] = {text(frozen.fingerprint)};",

@@ -34,6 +34,8 @@ from isotone.freezing.margin import (
 )
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Sort, Step
+from isotone.inputs.chain import Inputs
+from isotone.inputs.knots import Knots
 from isotone.inputs.scaling import Scaling
 from isotone.nn.layers import (
     BoundedLayer,
@@ -57,6 +59,8 @@ def freeze(
     network: LipschitzNetwork | FrozenNetwork | Sequence[LipschitzNetwork],
     *,
     scaling: Scaling | None = None,
+    inputs: Inputs | None = None,
+    knots: Knots | None = None,
     features: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
     precision: Precision | None = None,
@@ -72,8 +76,11 @@ def freeze(
         as monotone as each of them; they may differ in shape. A frozen one keeps what is not given
         here, its grid as long as it keeps its precision; another `precision`, `clip` or `grid`
         rounds its numbers inward once more
-    scaling : from raw to the scaled inputs that the network was trained on; identity if None
-    features, classes : names
+    scaling : from features to the scaled inputs that the network was trained on; identity if None
+    inputs : from a raw row to the features; by default columns of numbers
+    knots : if the network was trained on copies of the features, where these run; then no
+        `scaling` is given, and `clip` is 1 by default
+    features, classes : names; those of the features are needed only without `inputs`
     precision : "float64" (default), monotone to the last bit; "float32" is faster and monotone up
         to 2E
     clip : scaled inputs are clamped to ±clip, 1024 by default
@@ -85,11 +92,20 @@ def freeze(
     _check_options(scaling, precision, grid)
     names = {"scaling": scaling, "features": features, "classes": classes}
     if isinstance(network, FrozenNetwork):
+        if inputs is not None or knots is not None:
+            raise ValueError(
+                "`inputs` and `knots` belong to a network that was trained on them; this one is "
+                "frozen already: freeze the trained network with them"
+            )
         return _freeze_again(network, names, precision, clip, grid, provenance)
+    if knots is not None:
+        scaling, clip = _scaling_of(knots, scaling), 1.0 if clip is None else clip
+        inputs = _with_copies(inputs, knots, features)
     uncertified = freeze_uncertified(
         network,
         scaling=scaling,
-        features=features,
+        inputs=inputs,
+        features=features if inputs is None else inputs.features,
         classes=classes,
         precision=precision or "float64",
         clip=1024.0 if clip is None else clip,
@@ -104,6 +120,7 @@ def freeze_uncertified(
     network: LipschitzNetwork | Sequence[LipschitzNetwork],
     *,
     scaling: Scaling | None = None,
+    inputs: Inputs | None = None,
     features: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
     precision: Precision = "float64",
@@ -124,6 +141,7 @@ def freeze_uncertified(
         )
     first, n = members[0], members[0].n_features
     frozen = FrozenNetwork(
+        inputs=inputs or Inputs(),
         features=tuple(f"x{i}" for i in range(n)) if features is None else tuple(features),
         scaling=Scaling.identity(n) if scaling is None else scaling,
         steps=tuple(store(step, precision) for step in _average(members)),
@@ -155,6 +173,27 @@ def _check_options(scaling: object, precision: object, grid: object) -> None:
         )
     if isinstance(grid, str) and grid != "auto" and grid is not _KEPT:
         raise ValueError(f"`grid={grid!r}` must be a power of two, 'auto' or None")
+
+
+def _scaling_of(knots: Knots, scaling: Scaling | None) -> Scaling:
+    if scaling is not None:
+        raise ValueError(
+            "`scaling` and `knots` both say what the network saw; copies have their own scaling: "
+            "leave `scaling` out"
+        )
+    return knots.scaling
+
+
+def _with_copies(inputs: Inputs | None, knots: Knots, features: Sequence[str] | None) -> Inputs:
+    """The inputs with the copies that knots make of their features."""
+    default = tuple(f"x{i}" for i in range(knots.n_features))
+    known = inputs or Inputs.numbers(default if features is None else features)
+    if len(known.encoded) != knots.n_features:
+        raise ValueError(
+            f"`knots` are those of {knots.n_features} features but there are "
+            f"{len(known.encoded)} names; they must be as many"
+        )
+    return replace(known, copies=tuple(knots.columns.tolist()))
 
 
 def _freeze_again(
@@ -191,7 +230,9 @@ def _compare(members: Sequence[LipschitzNetwork], frozen: FrozenNetwork) -> None
     rows = torch.as_tensor(x)
     each = [copy.deepcopy(member).cpu().double().eval()(rows).numpy() for member in members]
     expected = np.mean(each, axis=0)
-    plain = replace(frozen, scaling=Scaling.identity(frozen.n_features), grid=None)
+    plain = replace(
+        frozen, scaling=Scaling.identity(frozen.n_features), grid=None, inputs=Inputs()
+    )
     size = np.abs(expected) + frozen.lipschitz.sum()
     if not np.all(np.abs(plain.score(x).reshape(expected.shape) - expected) <= 1e-3 * size):
         raise RuntimeError("the frozen steps do not compute what the network does; report a bug")

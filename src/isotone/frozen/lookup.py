@@ -1,7 +1,7 @@
 r"""Look-up: dense steps on copies of columns, whose cost does not grow with their number.
 
 A column x may enter a network as m copies, each of which runs from -1 to 1 over one tile of x (see
-`isotone.inputs.codes`). At any x one copy t moves, all before it are +1 and all behind it are -1:
+`isotone.inputs.knots`). At any x one copy t moves, all before it are +1 and all behind it are -1:
 
 .. math:: W \phi(x) + b = b + C_t + W_t\,\phi_t(x), \qquad
           C_t = \sum_{j<t} W_j - \sum_{j>t} W_j

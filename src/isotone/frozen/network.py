@@ -71,8 +71,6 @@ class FrozenNetwork:
     certificate : what a certificate said when the network was frozen; a claim, not a proof
     inputs : from a raw row to the features; without text and fills the columns are the features,
         and have their names
-    sources : if given, for every feature the number of the input that it is a copy of, ascending;
-        see `isotone.frozen.lookup`
     """
 
     features: tuple[str, ...]
@@ -90,7 +88,6 @@ class FrozenNetwork:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     certificate: Mapping[str, Any] | None = None
     inputs: Inputs = field(default_factory=Inputs)
-    sources: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not np.all(np.isin(self.monotonic_cst, (-1, 0, 1))):
@@ -99,10 +96,9 @@ class FrozenNetwork:
             )
         for name, kind in (("residual", float), ("lipschitz", float), ("monotonic_cst", np.int8)):
             object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), kind)))
-        names = self._source_names()
-        given = len(self.inputs.columns)
-        if self.inputs.is_plain and given in (0, len(names), len(self.features)):
-            object.__setattr__(self, "inputs", Inputs.numbers(names))
+        plain = self.inputs.is_plain and not self.inputs.copies
+        if plain and len(self.inputs.columns) in (0, len(self.features)):
+            object.__setattr__(self, "inputs", Inputs.numbers(self.features))
         self._check_choices()
         check_nesting(self.steps)
         self._check_shapes()
@@ -136,7 +132,7 @@ class FrozenNetwork:
                 f"`features` has {n} names; it needs a scaling and `lipschitz` of that length, "
                 f"got {found[0]} and {found[1]}: give one name per feature"
             )
-        if self.inputs.features != self._source_names():
+        if self.inputs.features != tuple(self.features):
             raise ValueError(
                 f"`inputs` give the features {', '.join(self.inputs.features)!r:.200}, which are "
                 f"not the {n} of the network, {', '.join(self.features)!r:.200}; they must agree"
@@ -283,17 +279,19 @@ class FrozenNetwork:
 
     @cached_property
     def copies(self) -> Copies | None:
-        """How the features are copies of inputs, if they are."""
-        if self.sources is None:
+        """How the inputs of the network are copies of features, if they are."""
+        sources = self.inputs.copies
+        if not sources:
             return None
-        return Copies.of(self.sources, self.scaling, self.clip, self.grid, self.precision)
+        return Copies.of(sources, self.scaling, self.clip, self.grid, self.precision)
 
-    def _source_names(self) -> tuple[str, ...]:
-        """The features, of several copies the name without its number."""
-        if self.sources is None:
-            return tuple(self.features)
-        first = [self.sources.index(source) for source in sorted(set(self.sources))]
-        return tuple(self.features[i].removesuffix("[0]") for i in first)
+    def refuse_copies(self, job: str) -> None:
+        """Raise `ValueError` if the network sees copies of features, which a job cannot handle."""
+        if self.inputs.copies:
+            raise ValueError(
+                f"{job} is not available for a network with knots, which sees copies of its "
+                "columns; score and certify work: use these, or train without knots"
+            )
 
     def score(self, X: Any, on_unseen: Policy = "error") -> Reals:
         """Score raw rows.
@@ -322,11 +320,11 @@ class FrozenNetwork:
         return scores
 
     def encode(self, X: Any) -> Floats:
-        """Features of raw rows, (n_rows, n_features), all of them finite."""
+        """Features of raw rows, (n_rows, n_encoded), all of them finite."""
         return self.inputs.encode(X)
 
     def score_features(self, features: Floats) -> Reals:
-        """Score rows that `encode` made, (n_rows, n_features)."""
+        """Score rows that `encode` made, (n_rows, n_encoded)."""
         return self._engine.score_features(features)
 
     @cached_property
@@ -382,7 +380,6 @@ class FrozenNetwork:
             "precision": self.precision,
             "clip": self.clip,
             "grid": self.grid,
-            **({} if self.sources is None else {"sources": list(self.sources)}),
         }
 
     def _arrays(self) -> Arrays:
@@ -408,8 +405,9 @@ def _current(content: dict[str, Any]) -> dict[str, Any]:
         return content
     provenance = dict(content["provenance"])
     stored = provenance.pop("encoding", None)
-    columns = Inputs.numbers(content["features"]).to_dict() if stored is None else _encoded(stored)
-    return content | {"inputs": columns, "provenance": provenance | {"format": 1}}
+    plain = Inputs.numbers(content["features"]).to_dict()
+    inputs = plain if stored is None else {"columns": _encoded(stored), "copies": []}
+    return content | {"inputs": inputs, "provenance": provenance | {"format": 1}}
 
 
 def _encoded(stored: dict[str, Any]) -> list[dict[str, Any]]:
@@ -436,17 +434,10 @@ def _build(content: dict[str, Any], arrays: Arrays) -> FrozenNetwork:
         "classes": None if classes is None else _names(classes),
         "clip": float(numbers([content["clip"]])[0]),
         "grid": None if content["grid"] is None else float(numbers([content["grid"]])[0]),
-        "sources": _sources(content.get("sources")),
     }
     if arrays:
         raise ValueError(f"no step uses the array {min(arrays)!r}")
     return FrozenNetwork(**content)
-
-
-def _sources(values: Any) -> tuple[int, ...] | None:
-    if values is None:
-        return None
-    return tuple(int(value) for value in numbers(values))
 
 
 def _names(values: Any) -> tuple[str, ...]:

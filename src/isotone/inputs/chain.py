@@ -12,6 +12,7 @@ error by default; see `Policy`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -44,11 +45,14 @@ class Inputs:
     Parameters
     ----------
     columns : of the table
+    copies : for every input of the network the number of the feature that it is a copy of,
+        ascending, such as (0, 0, 0, 1); empty if the inputs are the features. See
+        `isotone.inputs.knots`
 
     Examples
     --------
     >>> inputs = Inputs((Number("age", fill=35.0), Category("city", ("Oslo", "Rome"))))
-    >>> inputs.features
+    >>> inputs.encoded
     ('age', 'city=Oslo', 'city=Rome', 'missing(age)')
     >>> inputs.encode({"city": ["Rome", "Oslo"], "age": [31.0, None]})
     array([[31.,  0.,  1.,  0.],
@@ -56,11 +60,21 @@ class Inputs:
     """
 
     columns: tuple[Column, ...] = ()
+    copies: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        sources = sorted(set(self.copies))
+        ascending = list(self.copies) == sorted(self.copies)
+        if self.copies and not (ascending and sources == list(range(len(self.encoded)))):
+            raise ValueError(
+                f"`copies` is {self.copies!r:.100}; it must name each of {len(self.encoded)} "
+                "features by its number, in ascending order, such as (0, 0, 0, 1, 2, 2)"
+            )
 
     @classmethod
-    def numbers(cls, names: Sequence[str]) -> Inputs:
+    def numbers(cls, names: Sequence[str], copies: Sequence[int] = ()) -> Inputs:
         """Columns of numbers, none of which may be missing."""
-        return cls(tuple(Number(name) for name in names))
+        return cls(tuple(Number(name) for name in names), tuple(copies))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -78,9 +92,22 @@ class Inputs:
         return tuple(name for column in self.columns for name in column.features)
 
     @cached_property
-    def features(self) -> tuple[str, ...]:
-        """Names of the features of the network."""
+    def encoded(self) -> tuple[str, ...]:
+        """Names of the features, of which the network may see copies."""
         return (*self.uncompleted, *(f"missing({c.name})" for c in self._filled))
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """Names of the inputs of the network; several copies are numbered, as in `age[0]`."""
+        if not self.copies:
+            return self.encoded
+        counts, places = Counter(self.copies), Counter[int]()
+        names = []
+        for source in self.copies:
+            name = self.encoded[source]
+            names.append(f"{name}[{places[source]}]" if counts[source] > 1 else name)
+            places[source] += 1
+        return tuple(names)
 
     @property
     def _filled(self) -> list[Column]:
@@ -100,15 +127,19 @@ class Inputs:
             )
         )
 
-    def to_dict(self) -> list[dict[str, Any]]:
-        return [to_dict(column) for column in self.columns]
+    def to_dict(self) -> dict[str, Any]:
+        columns = [to_dict(column) for column in self.columns]
+        return {"columns": columns, "copies": list(self.copies)}
 
     @classmethod
     def from_dict(cls, data: Any) -> Inputs:
         """What `to_dict` gave; anything else raises `ValueError`."""
-        if not isinstance(data, list):
-            raise ValueError(f"the inputs must be a list of columns; got {data!r:.100}")
-        return cls(tuple(from_dict(entry) for entry in data))
+        if not isinstance(data, dict) or not isinstance(data.get("columns"), list):
+            raise ValueError(f"the inputs must have a list of columns; got {data!r:.100}")
+        copies = data.get("copies")
+        if not isinstance(copies, list) or not all(type(k) is int for k in copies):
+            raise ValueError(f"`copies` must be a list of whole numbers; got {copies!r:.100}")
+        return cls(tuple(from_dict(entry) for entry in data["columns"]), tuple(copies))
 
     def batches(self, X: Any) -> Iterator[list[Any]]:
         """The raw columns of a table, in pieces of rows if it is one of Arrow."""
@@ -168,7 +199,7 @@ class Inputs:
         return [*arrays, *indicators]
 
     def encode(self, X: Any, first_row: int = 0) -> Floats:
-        """Features of raw rows, (n_rows, n_features), all of them finite.
+        """Features of raw rows, (n_rows, n_encoded), all of them finite.
 
         Parameters
         ----------
@@ -182,7 +213,7 @@ class Inputs:
                 self.refuse(raw, arrays, start)
             parts.append(part)
             start += len(part)
-        return np.concatenate(parts) if parts else np.empty((0, len(self.features)))
+        return np.concatenate(parts) if parts else np.empty((0, len(self.encoded)))
 
     def refuse(self, raw: list[Any], arrays: list[Reals], first_row: int = 0) -> NoReturn:
         """Raise the error about the first row that holds what training never saw."""

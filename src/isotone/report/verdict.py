@@ -76,6 +76,8 @@ def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
         yield "No direction is declared: every feature may push the score up and down."
     guarantee = certificate.guarantee.replace("logits", "the scores of classes")
     yield f"{'As computed by the machine' if certificate.holds else 'Guaranteed'}: {guarantee}."
+    if certificate.about_missing:
+        yield f"Missing values {escape(certificate.about_missing)}."
     yield (
         "Apart from rounding, no feature can move it faster than the table below allows, so a "
         "small error of a feature makes a small change."

@@ -179,8 +179,7 @@ def rows_for(
 ) -> Rows:
     """Rows that fit a network and a loss, in the metric and the precision of the network."""
     dtype = np.float64 if network.dtype == torch.float64 else np.float32
-    weight = {"sample_weight": sample_weight}
-    rows = Rows.of(x, y, loss, metric=network.metric, dtype=dtype, **weight)
+    rows = Rows.of(x, y, loss, sample_weight=sample_weight, metric=network.metric, dtype=dtype)
     if rows.x.shape[1] != network.n_features:
         raise ValueError(
             f"`x` has {rows.x.shape[1]} columns; the network takes {network.n_features} features"

@@ -1,7 +1,7 @@
-r"""Codes: a column as several columns, each for one interval of its values.
+r"""Knots: a column as several columns, each for one interval of its values.
 
 A network of bounded slope cannot bend sharply and continues as steeply outside the training rows
-as inside. Codes help with both, at no cost to what is guaranteed.
+as inside. Knots help with both, at no cost to what is guaranteed.
 
 Let :math:`k_0 < k_1 < \ldots < k_m` be knots of column x. Copy j runs over one tile,
 
@@ -22,9 +22,9 @@ where :math:`a_j` is rounded up, so that a tile never leaves the interval betwee
 The first and the third hold for computed scores to the last bit: the computed :math:`\phi_j` are
 monotone and reach ±1 at their knots. The second is about the numbers that are stored.
 
-To train on codes, give a `MonotonicNetwork` the rows of `transform`, and `spread` what is known of
-the raw columns over the copies. To freeze: `freeze(network, scaling=codes.scaling, clip=1.0)`,
-which scores the rows of `repeat`.
+To train with knots, give a `MonotonicNetwork` the rows of `transform`, and `spread` what is known
+of the raw columns over the copies. To freeze: `freeze(network, knots=knots)`, which scores raw
+rows by look-up, see `isotone.frozen.lookup`, and whose certificate is about the raw columns.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LEAST = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
-class Codes:
+class Knots:
     """Which column every copy is of, and the tile that it runs over.
 
     Parameters
@@ -58,8 +58,8 @@ class Codes:
 
     Examples
     --------
-    >>> codes = Codes.fit([[0.0], [1.0], [3.0]], n_codes=2)
-    >>> codes.transform([[0.5], [2.0], [9.0]])
+    >>> knots = Knots.fit([[0.0], [1.0], [3.0]], n_tiles=2)
+    >>> knots.transform([[0.5], [2.0], [9.0]])
     array([[ 0., -1.],
            [ 1.,  0.],
            [ 1.,  1.]])
@@ -87,7 +87,7 @@ class Codes:
                 f"{self.scaling.n_features}; they must be as many"
             )
         if np.any(self.scaling.log):
-            raise ValueError("codes need a scaling without logarithms: take them of X before")
+            raise ValueError("knots need a scaling without logarithms: take them of X before")
         self._check_tiles()
 
     def _check_tiles(self) -> None:
@@ -103,7 +103,7 @@ class Codes:
                 )
 
     @classmethod
-    def fit(cls, X: ArrayLike, n_codes: int | Sequence[int]) -> Codes:
+    def fit(cls, X: ArrayLike, n_tiles: int | Sequence[int]) -> Knots:
         """Put knots where the values of training rows are.
 
         A column of few values has a knot at each of them. Others have knots at equal shares of
@@ -114,25 +114,25 @@ class Codes:
         Parameters
         ----------
         X : (n_rows, n_features)
-        n_codes : copies per column, at most; one number or one per column
+        n_tiles : copies per column, at most; one number or one per column
         """
         table = finite_table(X)
         if table.size == 0:
             raise ValueError(
-                f"`X` has shape {table.shape}; codes need at least one row and column"
+                f"`X` has shape {table.shape}; knots need at least one row and column"
             )
         n = table.shape[1]
-        most = np.asarray(n_codes, dtype=object)
+        most = np.asarray(n_tiles, dtype=object)
         counts = np.broadcast_to(most, (n,)).tolist() if most.shape in ((), (n,)) else []
         if not counts or not all(is_count(count) for count in counts):
             raise ValueError(
-                f"`n_codes={n_codes}` must be a whole number of at least 1, or one for each of "
+                f"`n_tiles={n_tiles}` must be a whole number of at least 1, or one for each of "
                 f"{n} columns"
             )
         return cls.at([_knots(x, most) for x, most in zip(table.T, counts, strict=True)])
 
     @classmethod
-    def at(cls, knots: Sequence[ArrayLike]) -> Codes:
+    def at(cls, knots: Sequence[ArrayLike]) -> Knots:
         """Put knots where they are wanted, such as at the thresholds of trees.
 
         Between neighbors of the knots of a column lies a tile, over which one copy of the column
@@ -145,7 +145,7 @@ class Codes:
 
         Examples
         --------
-        >>> Codes.at([[0.0, 1.0, 3.0], [5.0, 7.0]]).transform([[2.0, 6.0]])
+        >>> Knots.at([[0.0, 1.0, 3.0], [5.0, 7.0]]).transform([[2.0, 6.0]])
         array([[1., 0., 0.]])
         """
         if isinstance(knots, str) or not isinstance(knots, Sequence) or not knots:
@@ -169,7 +169,7 @@ class Codes:
         table = as_numbers(X).astype(np.float64)
         if table.shape[1] != self.n_features:
             raise ValueError(
-                f"`X` has shape {table.shape}; the codes have {self.n_features} columns: give "
+                f"`X` has shape {table.shape}; the knots have {self.n_features} columns: give "
                 f"(n_rows, {self.n_features})"
             )
         return table[:, self.columns]

@@ -1,4 +1,4 @@
-"""Codes: a larger class of functions with the same guarantees along the raw columns."""
+"""Knots: a larger class of functions with the same guarantees along the raw columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from isotone import Codes, MonotonicNetwork, Scaling, certify, freeze
+from isotone import Knots, MonotonicNetwork, Scaling, certify, freeze
 from networks import saturate
 
 RNG = np.random.default_rng(0)
@@ -25,9 +25,9 @@ def grid(column: int, n: int = 2001) -> Any:
 
 
 @cache
-def coded(n_codes: int = 8) -> Any:
-    """Codes, and a frozen network on them whose slopes are used up."""
-    codes = Codes.fit(X, n_codes)
+def coded(n_tiles: int = 8) -> Any:
+    """Knots, and a frozen network on them whose slopes are used up."""
+    codes = Knots.fit(X, n_tiles)
     torch.manual_seed(0)
     network = MonotonicNetwork(
         [codes.n_copies, 16, 16, 1],
@@ -47,7 +47,7 @@ def test_training_and_scoring_see_the_same_copies() -> None:
 
 @pytest.mark.parametrize("column", range(3))
 def test_one_copy_moves_at_a_time(column: int) -> None:
-    codes = Codes.fit(X, 8)
+    codes = Knots.fit(X, 8)
     copies = codes.transform(grid(column))[:, codes.columns == column]
     assert np.all(np.diff(copies, axis=0) >= 0)
     inside = np.abs(copies) < 1 - 1e-9
@@ -56,7 +56,7 @@ def test_one_copy_moves_at_a_time(column: int) -> None:
 
 def test_equal_tiles_are_an_isometry_of_the_1_norm() -> None:
     knots = np.linspace(-2.0, 3.0, 6)
-    codes = Codes.fit(knots[:, None], 5)
+    codes = Knots.fit(knots[:, None], 5)
     x, y = RNG.uniform(-2, 3, (2, 1000, 1))
     distance = np.abs(codes.transform(x) - codes.transform(y)).sum(axis=1)
     assert np.allclose(distance, 2.0 * np.abs(x - y)[:, 0])
@@ -109,7 +109,7 @@ FAR = {
 @pytest.mark.parametrize("name", FAR)
 def test_tiles_end_at_their_knots_to_the_last_bit(name: str) -> None:
     x = FAR[name]
-    codes = Codes.fit(x[:, None], 8)  # which checks, exactly, that tiles do not overlap
+    codes = Knots.fit(x[:, None], 8)  # which checks, exactly, that tiles do not overlap
     assert codes.n_copies > 1
     ends = codes.transform([[x.min()], [x.max()]])
     assert np.all(ends == [[-1.0], [1.0]])
@@ -119,7 +119,7 @@ def test_tiles_end_at_their_knots_to_the_last_bit(name: str) -> None:
 
 def test_the_copy_of_a_constant_column_stands_still() -> None:
     for value in (0.0, 7.0, 2.0**53, -1e300):
-        codes = Codes.fit([[value], [value]], 4)
+        codes = Knots.fit([[value], [value]], 4)
         torch.manual_seed(0)
         network = MonotonicNetwork([1, 4, 1], monotonic_cst=[1])
         saturate(network)
@@ -130,22 +130,22 @@ def test_the_copy_of_a_constant_column_stands_still() -> None:
 
 def test_codes_can_bend_where_a_network_of_the_same_slope_cannot() -> None:
     """A sum over copies can rise on one tile and fall on the next, at full slope."""
-    codes = Codes.fit([[0.0], [1.0], [2.0]], 2)
+    codes = Knots.fit([[0.0], [1.0], [2.0]], 2)
     zigzag = codes.transform([[0.0], [1.0], [2.0]]) @ [1.0, -1.0]
     assert zigzag.tolist() == [0.0, 2.0, 0.0]
 
 
 def test_knots_are_values_or_shares_of_them() -> None:
-    codes = Codes.fit(X, [4, 8, 16])
+    codes = Knots.fit(X, [4, 8, 16])
     assert np.bincount(codes.columns).tolist() == [4, 8, 2]  # three values need two copies
     mostly_zero = np.append(np.zeros(10_000), np.arange(1.0, 101.0))[:, None]
-    assert Codes.fit(mostly_zero, 4).n_copies >= 2  # quantiles of the rows would leave one
-    assert Codes.fit(np.full((3, 1), 7.0), 4).transform([[7.0]]) == 0.0
+    assert Knots.fit(mostly_zero, 4).n_copies >= 2  # quantiles of the rows would leave one
+    assert Knots.fit(np.full((3, 1), 7.0), 4).transform([[7.0]]) == 0.0
     assert codes.names(["a", "b", "c"])[3:5] == ["a[3]", "b[0]"]
 
 
 def test_knots_can_be_given() -> None:
-    codes = Codes.at([[3.0, 0.0, 1.0, 1.0], [7.0], [5.0, np.nextafter(5.0, 6.0), 6.0]])
+    codes = Knots.at([[3.0, 0.0, 1.0, 1.0], [7.0], [5.0, np.nextafter(5.0, 6.0), 6.0]])
     assert codes.columns.tolist() == [0, 0, 1, 2]  # no tile between numbers too close for one
     copies = codes.transform([[1.0, 7.0, 5.0], [3.0, 7.0, 6.0]])
     assert copies.tolist() == [[1.0, -1.0, 0.0, -1.0], [1.0, 1.0, 0.0, 1.0]]
@@ -154,7 +154,7 @@ def test_knots_can_be_given() -> None:
 @pytest.mark.parametrize("knots", [[], "12", {0: [1.0]}, np.array([0.0, 1.0]), None])
 def test_knots_are_a_list_of_columns(knots: Any) -> None:
     with pytest.raises(ValueError, match=r"`knots` is a .*; give a list of columns, each a list"):
-        Codes.at(knots)
+        Knots.at(knots)
 
 
 @pytest.mark.parametrize(
@@ -162,21 +162,21 @@ def test_knots_are_a_list_of_columns(knots: Any) -> None:
 )
 def test_knots_of_a_column_are_finite_numbers(column: Any) -> None:
     with pytest.raises(ValueError, match=r"`knots\[1\]` is .* must be a list of one or more"):
-        Codes.at([[0.0, 1.0], column])
+        Knots.at([[0.0, 1.0], column])
 
 
 def test_wrong_arguments_are_named() -> None:
-    codes = Codes.fit(X, 2)
+    codes = Knots.fit(X, 2)
     for empty in (X[:0], X[:, :0]):
-        with pytest.raises(ValueError, match="codes need at least one row and column"):
-            Codes.fit(empty, 2)
+        with pytest.raises(ValueError, match="knots need at least one row and column"):
+            Knots.fit(empty, 2)
     for low, high in ((0.0, 5e-324), (1.0, 1.0 + 2**-52), (-1e-308, 0.0)):
         with pytest.raises(ValueError, match=r"column 0 runs from .*, too close together"):
-            Codes.fit([[low], [high]], 2)
+            Knots.fit([[low], [high]], 2)
     for wrong in (0, 1.5, True, [2, 2], [1, [2]]):
         with pytest.raises(ValueError, match="must be a whole number of at least 1"):
-            Codes.fit(X, wrong)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="codes have 3 columns: give"):
+            Knots.fit(X, wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="knots have 3 columns: give"):
         codes.repeat(X[:, :2])
     with pytest.raises(ValueError, match="last axis must be the 3 raw columns"):
         codes.spread([1, 0])
@@ -187,14 +187,14 @@ def test_wrong_arguments_are_named() -> None:
     with pytest.raises(ValueError, match="not a numeric table"):
         codes.repeat([["a", 1.0, 2.0]])
     with pytest.raises(ValueError, match="names 3 copies but the scaling has 2"):
-        Codes(np.arange(3), Scaling.identity(2), 3)
+        Knots(np.arange(3), Scaling.identity(2), 3)
     with pytest.raises(ValueError, match="without logarithms"):
-        Codes(np.array([0]), Scaling.fit([[1.0], [2.0]], "log"), 1)
+        Knots(np.array([0]), Scaling.fit([[1.0], [2.0]], "log"), 1)
     with pytest.raises(
         ValueError, match="copies 0 and 1 are out of order, or their tiles overlap"
     ):
-        Codes(np.array([0, 0]), Scaling.identity(2), 1)
+        Knots(np.array([0, 0]), Scaling.identity(2), 1)
     with pytest.raises(ValueError, match="by its number; got"):
-        Codes(np.array([0.9]), Scaling.identity(1), 1)
+        Knots(np.array([0.9]), Scaling.identity(1), 1)
     with pytest.raises(ValueError, match="must name each of 3 raw columns"):
-        Codes(np.array([0, 2]), Scaling.identity(2), 3)
+        Knots(np.array([0, 2]), Scaling.identity(2), 3)
