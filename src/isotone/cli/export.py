@@ -32,7 +32,7 @@ def export(
     categories: Annotated[
         str | None, typer.Option(help="onnx: text or codes, of columns of categories.")
     ] = None,
-    dialect: Annotated[str | None, typer.Option(help="sql: sqlite or duckdb.")] = None,
+    dialect: Annotated[str | None, typer.Option(help="sql: sqlite, duckdb or postgresql.")] = None,
     table: Annotated[str | None, typer.Option(help="sql: name of the table.")] = None,
     keep: Annotated[
         list[str] | None, typer.Option(help="sql: columns to copy: a,b,...; repeatable.")

@@ -10,7 +10,7 @@ target     what is written                    promise, for a float64 network
 =========  =================================  =====================================
 ``json``   a documented text                  the same numbers after ``json.read``
 ``onnx``   a graph of standard operators      the same numbers; within 2E by matmul
-``sql``    one SELECT for SQLite or DuckDB    the same numbers
+``sql``    one SELECT, in three dialects      the same numbers
 ``torch``  a ``torch.export`` program         within 2E
 ``cpp``    a directory with two C++ headers   the same bits
 ``cuda``   a directory with a CUDA header     the same bits

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from isotone.export.statement import Expression, Statement
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Column, Number, missing_code
@@ -18,9 +20,9 @@ def raw_features(statement: Statement, inputs: Inputs) -> list[Expression]:
             features.append(code)
         if column.fill is not None:
             name = statement.column(column.name)
-            indicators.append(
-                statement.read(statement.if_missing(column.kind, name, "1e0", "0e0"))
-            )
+            one, zero = statement.number(1.0).text, statement.number(0.0).text
+            missing = statement.read(statement.if_missing(column.kind, name, one, zero))
+            indicators.append(replace(missing, finest=0))
     return [*features, *indicators]
 
 
@@ -40,5 +42,7 @@ def _code(statement: Statement, column: Column) -> Expression:
 
 def _hot(statement: Statement, code: Expression, k: int) -> Expression:
     """1 where the code is k, 0 where it is another, NULL where it is NULL."""
-    text = f"CASE WHEN {code.text} = {k} THEN 1e0 WHEN {code.text} IS NOT NULL THEN 0e0 END"
-    return statement.let(Expression(f"({text})", code.columns, statement.dialect))
+    one, zero = statement.number(1.0).text, statement.number(0.0).text
+    known = f"WHEN {code.text} IS NOT NULL THEN {zero}"
+    text = f"(CASE WHEN {code.text} = {k} THEN {one} {known} END)"
+    return statement.let(Expression(text, code.columns, statement.dialect, finest=0))

@@ -1,4 +1,4 @@
-"""SQL: one SELECT that scores a table where it lives, in SQLite or DuckDB, to the last bit.
+"""SQL: one SELECT that scores a table where it lives: SQLite, DuckDB, PostgreSQL. The same bits.
 
 Every number is computed by the operations of `FrozenNetwork.score` in the same order and in
 double precision, so a float64 network gets the same scores. The statement is a chain of common
@@ -8,7 +8,7 @@ with every comparator.
 The table has the raw columns of the model. NULL and NaN are missing values, and so is an empty
 text among categories, which are compared without spaces around them. What the model does not know,
 a new category, a missing value without a meaning, text in place of a number or infinity, makes the
-score NULL.
+score NULL. In PostgreSQL, columns of numbers must have a type of numbers.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
+from isotone.certificate.bounds import rounding_errors
 from isotone.export.claim import Arithmetic, claim
 from isotone.export.comparators import rounds
-from isotone.export.exactness import exact, within
-from isotone.export.formulas import activate, clamp, log, snap
+from isotone.export.exactness import exact, in_precision, within
+from isotone.export.formulas import activate, clamp, log, snap, uses_exp
+from isotone.export.postgresql import Columns, NoServerError, Rows, Run, run_postgresql
 from isotone.export.rawsql import raw_features
 from isotone.export.statement import Dialect, Expression, Statement, quote
 from isotone.export.summary import score_names, summary
@@ -37,8 +40,9 @@ from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
 from isotone.typing import Floats, Reals
 
 Units = list[Expression]
-Columns = dict[str, list[Any]]
 
+_LONGEST_NAME = 63  # in PostgreSQL
+_LARGEST_SHIFT = 2.0**969  # with it, no sum with a finite number overflows
 _MOST_TERMS = 256  # in one sum: databases limit the depth of an expression to 1000
 
 
@@ -48,7 +52,7 @@ class Sql:
 
     Parameters
     ----------
-    dialect : "sqlite" or "duckdb"
+    dialect : "sqlite", "duckdb" or "postgresql"
     table : name of the table to score; it has the raw columns of the model
     keep : columns to copy beside the scores
     """
@@ -74,6 +78,9 @@ class Sql:
         names = score_names(frozen)
         _check_different("the columns", frozen.inputs.names)
         _check_different("`keep` and the scores", (*self.keep, *names))
+        if self.dialect == "postgresql":
+            _check_lengths((self.table, *frozen.inputs.names, *self.keep, *names))
+            _check_range(frozen)
         statement = Statement(self.dialect, self.table)
         kept = [statement.read(statement.column(name)) for name in self.keep]
         scores = _score(statement, frozen)
@@ -87,11 +94,11 @@ class Sql:
         select = path.read_text(encoding="utf-8")
         kept = [name for name in self.keep if name not in frozen.inputs.names]
         table = frozen.inputs.decode(X) | {name: [0.0] * len(X) for name in kept}
-        run = _run_sqlite if self.dialect == "sqlite" else _run_duckdb
+        run = _RUN[self.dialect]
         try:
             rows = run(select, self.table, table)
-        except Exception as error:  # both databases have errors of their own
-            if isinstance(error, ModuleNotFoundError):
+        except Exception as error:  # every database has errors of its own
+            if isinstance(error, ModuleNotFoundError | NoServerError):
                 raise
             raise ValueError(
                 f"{str(path)!r} was written, but {self.dialect} refuses to run it: {error}; "
@@ -128,6 +135,27 @@ def _check_different(what: str, names: Sequence[str]) -> None:
             )
 
 
+def _check_range(frozen: FrozenNetwork) -> None:
+    """PostgreSQL raises an error where IEEE arithmetic gives infinity."""
+    shifts = np.abs([frozen.scaling.center, frozen.scaling.offset])
+    bounds = rounding_errors(in_precision(frozen, "float64"))
+    if not np.all(np.isfinite(bounds)) or np.any(shifts > _LARGEST_SHIFT):
+        raise ValueError(
+            "a number of this network may overflow: its weights, or a center or an offset of its "
+            "scaling, are too large; PostgreSQL would stop there: export to another target, such "
+            "as dialect='duckdb'"
+        )
+
+
+def _check_lengths(names: Sequence[str]) -> None:
+    for name in names:
+        if len(name.encode()) > _LONGEST_NAME:
+            raise ValueError(
+                f"the name {name!r} has {len(name.encode())} bytes, and PostgreSQL cuts names "
+                f"after {_LONGEST_NAME}; shorten it"
+            )
+
+
 def _score(statement: Statement, frozen: FrozenNetwork) -> Units:
     x = raw_features(statement, frozen.inputs)
     u = [_scaled(statement, frozen, i, x[i]) for i in range(frozen.n_features)]
@@ -141,9 +169,19 @@ def _scaled(statement: Statement, frozen: FrozenNetwork, i: int, x: Expression) 
     if scaling.log[i]:
         shifted = statement.let(x + float(scaling.offset[i]))
         x = log(statement, statement.maximum(shifted, float(scaling.floor[i])))
-    x = statement.let((x - float(scaling.center[i])) * float(scaling.factor[i]))
+    factor = float(scaling.factor[i])
+    x = _near(statement, x - float(scaling.center[i]), 2.0 * frozen.clip / factor)
+    x = statement.let(x * factor)
     x = statement.let(clamp(statement, x, -frozen.clip, frozen.clip))
     return x if frozen.grid is None else snap(statement, x, frozen.grid)
+
+
+def _near(statement: Statement, x: Expression, reach: float) -> Expression:
+    """`x` clamped where its product is clipped anyway, because PostgreSQL refuses to overflow."""
+    if statement.dialect != "postgresql":
+        return x
+    reach = min(reach, sys.float_info.max)
+    return statement.let(clamp(statement, x, -reach, reach))
 
 
 def _apply(statement: Statement, steps: tuple[Step, ...], h: Units) -> Units:
@@ -165,6 +203,8 @@ def _apply_one(statement: Statement, step: Step, h: Units) -> Units:
                     h[i], h[j] = statement.let(low), statement.let(high)
             return h
         case Pointwise():
+            if uses_exp(step):  # for which they are as good as 0
+                h = [statement.let(unit.without_negligible()) for unit in h]
             return [statement.let(activate(statement, step, unit)) for unit in h]
         case Blend(keep, add, steps):
             branch = _apply(statement, steps, h)
@@ -191,7 +231,7 @@ def _sum(statement: Statement, start: Expression, weights: Reals, h: Units) -> E
     return statement.let(start)
 
 
-def _run_sqlite(select: str, table: str, columns: Columns) -> list[tuple[float, ...]]:
+def _run_sqlite(select: str, table: str, columns: Columns) -> Rows:
     with closing(sqlite3.connect(":memory:")) as connection:
         names = ", ".join(map(quote, columns))
         connection.execute(f"CREATE TABLE {quote(table)} ({names})")
@@ -201,12 +241,19 @@ def _run_sqlite(select: str, table: str, columns: Columns) -> list[tuple[float, 
         return connection.execute(select).fetchall()
 
 
-def _run_duckdb(select: str, table: str, columns: Columns) -> list[tuple[float, ...]]:
+def _run_duckdb(select: str, table: str, columns: Columns) -> Rows:
     import duckdb
     import pyarrow as pa
 
     with closing(duckdb.connect()) as connection:
         connection.register("rows to check", pa.table(columns))
         connection.execute(f'CREATE TABLE {quote(table)} AS SELECT * FROM "rows to check"')
-        fetched: list[tuple[float, ...]] = connection.execute(select).fetchall()
+        fetched: Rows = connection.execute(select).fetchall()
         return fetched
+
+
+_RUN: dict[Dialect, Run] = {
+    "sqlite": _run_sqlite,
+    "duckdb": _run_duckdb,
+    "postgresql": run_postgresql,
+}
