@@ -280,7 +280,7 @@ def test_wrong_arguments_are_explained() -> None:
         Engine(frozen, isa="mmx")
     with pytest.raises(ValueError, match=r"shape \(2, 2\); it must have rows and 3 columns"):
         frozen.score(np.zeros((2, 2)))
-    with pytest.raises(ValueError, match="0 columns 'x2'"):
+    with pytest.raises(ValueError, match="no column 'x2'"):
         frozen.score(pd.DataFrame({"x0": [0.0], "x1": [0.0]}))
     with pytest.raises(ValueError, match="column 'x1' holds the text 'a' in row 0"):
         frozen.score(pd.DataFrame({"x0": [0.0], "x1": ["a"], "x2": [0.0]}, dtype=object))

@@ -217,6 +217,13 @@ def test_damaged_inputs_are_refused(stored: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
+        ([{"kind": [], "name": "a"}], "its kind must be one of number, category, ordered"),
+        ([{"kind": "ordered", "name": "a", "categories": [" x"]}], "has spaces around it"),
+        ([{"kind": "ordered", "name": "a", "categories": ["x", ""]}], "is empty or has spaces"),
+        ([{"kind": "category", "name": "a", "categories": ["\ud800"]}], "must be different texts"),
+        ([{"kind": "number", "name": "\ud800"}], "it must be text"),
+        ([{"kind": "ordered", "name": "a", "categories": list(map(str, range(20000)))}], "16384"),
+        ([{"kind": "number", "name": "a"}] * 2, "two features would be called 'a'"),
         ([1], "its kind must be one of number, category, ordered"),
         ([{"kind": "number", "name": "a", "order": 1}], "unexpected keyword"),
         ([{"kind": "number", "name": 3}], "the name of an input column is 3"),
@@ -238,7 +245,7 @@ def test_inputs_of_other_features_are_refused() -> None:
 
 
 def test_a_table_without_a_column_is_refused() -> None:
-    with pytest.raises(ValueError, match="the table has 0 columns 'age'; the model needs one"):
+    with pytest.raises(ValueError, match="the table has no column 'age'; the model needs one"):
         model().score({name: cells for name, cells in COLUMNS.items() if name != "age"})
     with pytest.raises(ValueError, match="column 'age' mixes kinds of values"):
         model().score(COLUMNS | {"age": ["a", 1, 2, 3]})
@@ -269,3 +276,8 @@ def test_blanks() -> None:
     assert is_blank(column).tolist() == [True, True, True, True, False, False]
     assert is_blank(pa.array([1, None])).tolist() == [False, True]
     assert is_blank(pa.array([1.0, np.nan])).tolist() == [False, True]
+
+
+def test_equal_fills_are_one_model() -> None:
+    fills = 0, 0.0, -0.0, np.float64(0.0)
+    assert len({repr(Number("a", fill)) for fill in fills}) == 1  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from isotone.data.categories import MAX_CATEGORIES, find_inputs
 from isotone.data.table import Table, open_table
 from isotone.inputs.cells import finite_or_blank, floats, is_blank, is_text, truths_as_numbers
 from isotone.inputs.chain import Inputs
-from isotone.inputs.columns import Category
+from isotone.inputs.columns import Category, Number
 from isotone.inputs.frames import is_category
 from isotone.training.rows import Rows, split
 from isotone.typing import Bools, Floats
@@ -254,6 +254,13 @@ def _only_there(traits: Bools, left: Bools) -> Bools:
 def _features(inputs: Inputs, batch: pa.RecordBatch, first_row: int) -> Floats:
     """Features of a batch without indicators, with NaN for missing values among numbers."""
     raw = [batch.column(name) for name in inputs.names]
+    for column, values in zip(inputs.columns, raw, strict=True):
+        if isinstance(column, Number) and np.isinf(column.code(values)).any():
+            try:
+                finite_or_blank(values, column.name, first_row)
+            except ValueError as error:
+                option = spelled("categorical", column.name)
+                raise ValueError(f"{error}, or make categories with `{option}`") from error
     arrays = inputs.read(raw)
     if np.isinf(arrays).any():
         finite = [np.where(np.isnan(array), 0.0, array) for array in arrays]

@@ -41,6 +41,8 @@ def _column(cells: Any, name: str) -> Column:
 def _categories(column: pa.Array, name: str) -> tuple[str | None, ...]:
     found = set(pc.unique(labels(column)).to_pylist())
     check_number(name, len(found))
+    if not found - {None}:
+        raise ValueError(f"column {name!r} is empty, and nothing can be learned from it; drop it")
     return in_order(found)
 
 

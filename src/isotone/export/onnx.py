@@ -33,6 +33,7 @@ from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
+from isotone.inputs.columns import Number
 from isotone.typing import Floats, Precision, Reals
 
 OPSET = 26  # the newest that ONNX Runtime 1.31 calls stable
@@ -136,6 +137,9 @@ class Onnx:
                 frozen.scaling.log.any()
             )
             provided += f", and raw features are within ±{exactness.FLOAT32_LARGEST:.3g}"
+        if not all(isinstance(column, Number) for column in frozen.inputs.columns):
+            kind = "strings without spaces around them" if self.categories == "text" else "codes"
+            provided += f", and categories are given as {kind}"
         repeats = self._is_double(frozen) and sums == "ordered"
         return Arithmetic(f"{precision}, sums {order}", repeats, provided)
 

@@ -37,6 +37,7 @@ from isotone.export.summary import score_names, summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
+from isotone.inputs.columns import Number
 from isotone.typing import Floats, Reals
 
 Units = list[Expression]
@@ -119,9 +120,15 @@ class Sql:
         return Arithmetic(
             "float64, in the order of the model",
             repeats=frozen.precision == "float64",
-            provided=f"{self.dialect} computes in IEEE double precision, and the columns are "
-            "floating-point numbers or integers of at most 64 bits",
+            provided=f"{self.dialect} computes in IEEE double precision, and columns of numbers "
+            "hold floating-point numbers or integers of at most 64 bits"
+            + self._about_text(frozen),
         )
+
+    def _about_text(self, frozen: FrozenNetwork) -> str:
+        if all(isinstance(column, Number) for column in frozen.inputs.columns):
+            return ""
+        return ", and columns of categories hold text, with nothing but spaces around it"
 
 
 def _check_different(what: str, names: Sequence[str]) -> None:

@@ -63,6 +63,12 @@ class Inputs:
     copies: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
+        twice = [name for name, n in Counter(self.encoded).items() if n > 1]
+        if twice:
+            raise ValueError(
+                f"two features would be called {twice[0]!r}, made from the names of columns and "
+                "categories; rename one of these columns"
+            )
         sources = sorted(set(self.copies))
         ascending = list(self.copies) == sorted(self.copies)
         if self.copies and not (ascending and sources == list(range(len(self.encoded)))):
@@ -149,9 +155,10 @@ class Inputs:
         labels, names = column_names(X), [str(label) for label in column_names(X)]
         for name in self.names:
             if names.count(name) != 1:
+                found = names.count(name) or "no"
                 raise ValueError(
-                    f"the table has {names.count(name)} columns {name!r}; the model needs one: "
-                    f"its columns are {', '.join(self.names[:20])}"
+                    f"the table has {found} column{'s' * (found != 'no')} {name!r}; the model "
+                    f"needs one of each: {', '.join(self.names[:20])}"
                 )
         if hasattr(X, "to_batches"):
             for batch in X.select(list(self.names)).to_batches():

@@ -12,12 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from isotone import limits
 from isotone.inputs.cells import arrow_of, is_blank, labels, numbers_of
 from isotone.typing import Floats, Reals
 
@@ -41,7 +43,7 @@ class Number:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
-        _check_fill(self.name, self.fill)
+        object.__setattr__(self, "fill", _checked_fill(self.name, self.fill))
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -120,7 +122,7 @@ class Ordered:
     def __post_init__(self) -> None:
         _check_name(self.name)
         _check_categories(self.name, self.categories)
-        _check_fill(self.name, self.fill)
+        object.__setattr__(self, "fill", _checked_fill(self.name, self.fill))
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -134,7 +136,8 @@ class Ordered:
         return [codes]
 
     def describe(self) -> str:
-        order = f"ordered: {' < '.join(self.categories)}"
+        more = "" if len(self.categories) <= 8 else f" < … ({len(self.categories)} in all)"
+        order = f"ordered: {' < '.join(self.categories[:8])}{more}"
         return order if self.fill is None else f"{order}; missing → rank {self.fill:g} and flag"
 
 
@@ -168,7 +171,7 @@ def to_dict(column: Column) -> dict[str, Any]:
 
 def from_dict(data: dict[str, Any]) -> Column:
     """What `to_dict` gave; anything else raises `ValueError`."""
-    if not isinstance(data, dict) or data.get("kind") not in _KINDS:
+    if not isinstance(data, dict) or str(data.get("kind")) not in _KINDS:
         raise ValueError(
             f"an input column is described by {data!r:.100}; its kind must be one of "
             f"{', '.join(_KINDS)}"
@@ -206,22 +209,37 @@ def _codes(values: Any, name: str, categories: Sequence[str | None]) -> Floats:
 
 
 def _check_name(name: Any) -> None:
-    if not isinstance(name, str):
+    if not isinstance(name, str) or not _is_unicode(name):
         raise ValueError(f"the name of an input column is {name!r:.50}; it must be text")
 
 
-def _check_fill(name: str, fill: Any) -> None:
-    if fill is not None and (type(fill) not in (int, float) or not math.isfinite(fill)):
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written; half of a surrogate pair cannot."""
+    return not any(0xD800 <= ord(letter) < 0xE000 for letter in text)
+
+
+def _checked_fill(name: str, fill: Any) -> float | None:
+    if fill is None:
+        return None
+    if isinstance(fill, bool) or not isinstance(fill, Real) or not math.isfinite(fill):
         raise ValueError(f"the fill of column {name!r} is {fill!r:.50}; it must be finite or None")
+    return float(fill) + 0.0  # no negative zero: equal fills are one model
 
 
 def _check_categories(name: str, categories: Sequence[Any]) -> None:
-    texts = all(isinstance(text, str) for text in categories)
+    limits.FEATURES.check(len(categories))
+    texts = all(isinstance(text, str) and _is_unicode(text) for text in categories)
     if not texts or not categories or len(set(categories)) != len(categories):
         raise ValueError(
             f"the categories of column {name!r} are {list(categories)!r:.100}; they must be "
             "different texts, at least one"
         )
+    for text in categories:
+        if text != text.strip() or not text:
+            raise ValueError(
+                f"the category {text!r:.50} of column {name!r} is empty or has spaces around it; "
+                "cells are compared without these, so no cell could ever have it: strip it"
+            )
 
 
 def fill_array(x: Reals, fill: float) -> tuple[Reals, Floats]:
