@@ -270,3 +270,15 @@ def test_weights_of_any_size_can_be_used() -> None:
         X, y, sample_weight=10.0 ** np.linspace(-200, 200, 40)
     )
     assert model.predict(X.iloc[[-1]])[0] == y[-1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_quantiles_of_several_members_are_certified(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(300, 2))
+    y = 40 + 10 * (X[:, 0] + rng.normal(size=300))
+    model = isotone.MonotonicRegressor(
+        [1, 0], loss="quantile", quantile=(0.1, 0.5, 0.9), max_iter=5, random_state=seed
+    ).fit(X, y)
+    assert model.certificate_.holds
+    assert np.all(np.diff(model.predict(X), axis=1) >= 0)

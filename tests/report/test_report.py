@@ -14,6 +14,8 @@ import pytest
 from sklearn import metrics
 
 from isotone import FrozenNetwork, Scaling, certify, report
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category, Number
 from isotone.report import page, verdict
 from isotone.report.arithmetic import describe_network
 from isotone.report.controls import controls_of, start_row
@@ -186,12 +188,8 @@ def test_the_file_holds_some_rows_and_says_which(tmp_path: Path, table: Path) ->
 
 
 def test_one_control_for_a_column_of_categories_and_for_its_gaps() -> None:
-    names = ("age", "city=Oslo", "city=Rome", "missing(age)")
-    encoding = {"columns": ["age", "city"], "categories": {"city": ["Oslo", "Rome"]}}
-    frozen = replace(
-        small((1, 0, 0, 0), features=list(names)),
-        provenance={"encoding": encoding | {"fills": {"age": 40.0}}},
-    )
+    inputs = Inputs((Number("age", fill=40.0), Category("city", ("Oslo", "Rome"))))
+    frozen = replace(small((1, 0, 0, 0)), features=inputs.features, inputs=inputs)
     X = np.array([[40.0, 0, 1, 1], [20, 0, 1, 0], [30, 1, 0, 0]])
     sample = Sample("t.csv", X, None, np.ones(3), {}, None, None, False)
     age, city = controls_of(frozen, sample)

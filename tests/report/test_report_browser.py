@@ -16,6 +16,8 @@ from bench import last_bit
 from browser import Opened, chromium, opened
 from isotone import FrozenNetwork, Log, MonotonicNetwork, Scaling, certify, freeze, report
 from isotone.export.parity import check_rows
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category, Number
 from isotone.report.arithmetic import describe_network
 from networks import every_step, small
 from reports import EVIL, rows, two_classes
@@ -234,12 +236,9 @@ def test_a_click_into_a_picture_moves_the_row(browser: Any, tmp_path: Path) -> N
 
 
 def encoded() -> FrozenNetwork:
-    """A model of a table with a column of categories and a column with gaps."""
-    names = ("age", f"city={EVIL}", "city=Rome", "missing(age)")
-    encoding = {"columns": ["age", "city"], "categories": {"city": [EVIL, "Rome"]}}
-    provenance = {"encoding": encoding | {"fills": {"age": 40.0}}, "target": EVIL}
-    frozen = small((1, 0, 0, 0), features=list(names))
-    return replace(frozen, outputs="logits", classes=(EVIL, "b"), provenance=provenance)
+    inputs = Inputs((Number("age", fill=40.0), Category("city", (EVIL, "Rome"))))
+    frozen = replace(small((1, 0, 0, 0)), features=inputs.features, inputs=inputs)
+    return replace(frozen, outputs="logits", classes=(EVIL, "b"), provenance={"target": EVIL})
 
 
 def test_categories_and_gaps_have_controls_and_names_stay_text(
@@ -255,7 +254,9 @@ def test_categories_and_gaps_have_controls_and_names_stay_text(
             page.settle()
             row = page.run("() => isotone.app.row")
             assert row[1:3] == [float(text == EVIL), float(text == "Rome")]
-            assert page.run("() => isotone.app.scores") == [frozen.score([row])[0]]
+            assert page.run("() => isotone.app.scores") == [
+                frozen.score_features(np.array([row]))[0]
+            ]
         page.page.check("#missing-0")
         page.settle()
         assert page.run("() => isotone.app.row") == [40.0, 0.0, 1.0, 1.0]

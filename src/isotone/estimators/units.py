@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from isotone.freezing.margin import with_margin
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, Members, Sort, Step
 from isotone.nn.layers import BoundedLayer
@@ -100,6 +101,8 @@ def sort_outputs(frozen: FrozenNetwork) -> FrozenNetwork:
     """The network with its outputs in increasing order, for quantiles that must not cross.
 
     All outputs have the same residual, so sorting g sorts f; order statistics of functions with
-    slope at most λ have slope at most λ. Sorted quantiles have no larger pinball loss.
+    slope at most λ have slope at most λ. Sorted quantiles have no larger pinball loss. What is
+    proved of all outputs together may be a little weaker than of each, hence the new margin.
     """
-    return replace(frozen, steps=(*frozen.steps, Sort(frozen.n_outputs)))
+    ordered = replace(frozen, steps=(*frozen.steps, Sort(frozen.n_outputs)))
+    return with_margin(ordered, frozen.grid)
