@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from isotone.freezing.freeze import freeze
     from isotone.frozen.engine import Engine
     from isotone.frozen.network import FrozenNetwork, load
+    from isotone.inputs.chain import Inputs
+    from isotone.inputs.columns import Category, Number, Ordered
     from isotone.inputs.knots import Knots
     from isotone.inputs.scaling import Log, Scaling
     from isotone.nn.layers import (
@@ -40,6 +42,10 @@ _HOME = {
     "Scaling": "inputs.scaling",
     "Log": "inputs.scaling",
     "Knots": "inputs.knots",
+    "Inputs": "inputs.chain",
+    "Number": "inputs.columns",
+    "Category": "inputs.columns",
+    "Ordered": "inputs.columns",
     "FrozenNetwork": "frozen.network",
     "load": "frozen.network",
     "Engine": "frozen.engine",
@@ -67,6 +73,10 @@ __all__ = [  # noqa: RUF022 (in the order of the table)
     "Scaling",
     "Log",
     "Knots",
+    "Inputs",
+    "Number",
+    "Category",
+    "Ordered",
     "FrozenNetwork",
     "load",
     "Engine",
