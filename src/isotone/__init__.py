@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from isotone.estimators.regressor import MonotonicRegressor
     from isotone.freezing.freeze import freeze
     from isotone.frozen.engine import Engine
-    from isotone.frozen.network import FrozenNetwork, load
+    from isotone.frozen.loading import load
+    from isotone.frozen.network import FrozenNetwork
     from isotone.inputs.chain import Inputs
     from isotone.inputs.columns import Category, Number, Ordered
     from isotone.inputs.knots import Knots
@@ -47,7 +48,7 @@ _HOME = {
     "Category": "inputs.columns",
     "Ordered": "inputs.columns",
     "FrozenNetwork": "frozen.network",
-    "load": "frozen.network",
+    "load": "frozen.loading",
     "Engine": "frozen.engine",
     "Certificate": "certificate.certify",
     "certify": "certificate.certify",

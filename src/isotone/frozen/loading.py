@@ -1,0 +1,76 @@
+"""Loading: a `FrozenNetwork` from its file, of this format version or the one before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isotone.arithmetic import ieee_arithmetic
+from isotone.frozen import modelfile
+from isotone.frozen.modelfile import Arrays
+from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.steps import assemble
+from isotone.inputs.chain import Inputs
+from isotone.inputs.scaling import Scaling, numbers
+
+
+@ieee_arithmetic()
+def load(path: str | Path) -> FrozenNetwork:
+    """Read a `.isotone` file. It is checked, but its claims are not: see `isotone.certify`."""
+    content, arrays = modelfile.read(path)
+    try:
+        return _build(_current(dict(content)), arrays)
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError, ValueError) as error:
+        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
+        raise ValueError(
+            f"model file {str(path)!r} does not describe a network: {reason}"
+        ) from error
+
+
+def _current(content: dict[str, Any]) -> dict[str, Any]:
+    """Content of the current format; version 1 kept the inputs, if at all, in the provenance."""
+    if "inputs" in content:
+        return content
+    provenance = dict(content["provenance"])
+    stored = provenance.pop("encoding", None)
+    plain = Inputs.numbers(content["features"]).to_dict()
+    inputs = plain if stored is None else {"columns": _encoded(stored), "copies": []}
+    return content | {"inputs": inputs, "provenance": provenance | {"format": 1}}
+
+
+def _encoded(stored: dict[str, Any]) -> list[dict[str, Any]]:
+    """The columns of an encoding of format version 1."""
+    fills, categories = stored["fills"], stored["categories"]
+    return [
+        {"kind": "category", "name": name, "categories": categories[name]}
+        if name in categories
+        else {"kind": "number", "name": name, "fill": fills.get(name)}
+        for name in stored["columns"]
+    ]
+
+
+def _build(content: dict[str, Any], arrays: Arrays) -> FrozenNetwork:
+    classes = content["classes"]
+    content |= {
+        "inputs": Inputs.from_dict(content["inputs"]),
+        "features": _names(content["features"]),
+        "scaling": Scaling.from_dict(content["scaling"]),
+        "steps": assemble(content["steps"], arrays),
+        "residual": arrays.pop("residual"),
+        "lipschitz": numbers(content["lipschitz"]),
+        "monotonic_cst": np.array([numbers(row) for row in content["monotonic_cst"]]),
+        "classes": None if classes is None else _names(classes),
+        "clip": float(numbers([content["clip"]])[0]),
+        "grid": None if content["grid"] is None else float(numbers([content["grid"]])[0]),
+    }
+    if arrays:
+        raise ValueError(f"no step uses the array {min(arrays)!r}")
+    return FrozenNetwork(**content)
+
+
+def _names(values: Any) -> tuple[str, ...]:
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError(f"names must be a list of text; got {values!r:.100}")
+    return tuple(values)
