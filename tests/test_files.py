@@ -164,9 +164,10 @@ with replacing(Path({str(path)!r})), replacing(Path({str(other)!r})):
 # Commands that a signal ends while they write
 
 STOP_IN_A_FILE = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from isotone import files as atomic
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores, and so would the command
 def stop(path):
     print("ready", flush=True)
     time.sleep(60)
