@@ -30,7 +30,7 @@ class Target:
     Parameters
     ----------
     classes : names, in the order of their numbers; None if the target is a number
-    is_text : whether the classes have names that are no numbers
+    is_text : whether the classes have names that are not numbers
     few : whether there are just a few whole numbers, which could be classes as well
     chosen : whether the user chose the second of two classes; else it is the last in order
     """

@@ -26,7 +26,7 @@ def index_columns(table: Table) -> tuple[str, ...]:
 
 
 def _declared(path: str) -> tuple[str, ...]:
-    """What the pandas metadata of a Parquet file calls index columns; a counter is no column."""
+    """What the pandas metadata of a Parquet file calls index columns; a counter is left out."""
     metadata = pyarrow.parquet.read_schema(path).metadata or {}
     try:
         content: Any = json.loads(metadata.get(b"pandas", b"{}"))

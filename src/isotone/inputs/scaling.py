@@ -195,7 +195,7 @@ class Scaling:
 
 
 def without_na(values: NDArray[Any]) -> NDArray[Any]:
-    """The same, with NaN for the NA of pandas, which is no float and stands among objects."""
+    """The same, with NaN for the NA of pandas, which is an object, not a float."""
     if values.dtype != object:
         return values
     is_na = np.frompyfunc(lambda value: type(value).__name__ == "NAType", 1, 1)
