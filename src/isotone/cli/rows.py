@@ -239,7 +239,7 @@ def _refuse_new_gaps(path: str, rows: Rows, other: Rows, inputs: Inputs) -> None
 
 
 def _traits(rows: Rows, target: Target) -> Bools:
-    """What some rows have and others do not: gaps, and classes."""
+    """What some rows have and others do not: missing values, and classes."""
     classes = range(len(target.classes or ()))
     of_class = [rows.y == k for k in classes]
     return np.column_stack([np.isnan(rows.x), *of_class])
@@ -254,15 +254,20 @@ def _only_there(traits: Bools, left: Bools) -> Bools:
 def _features(inputs: Inputs, batch: pa.RecordBatch, first_row: int) -> Floats:
     """Features of a batch without indicators, with NaN for missing values among numbers."""
     raw = [batch.column(name) for name in inputs.names]
+    arrays = inputs.read(raw)
+    if np.isinf(arrays).any():
+        _refuse_strange(inputs, raw, first_row)
+    return np.column_stack(arrays)
+
+
+def _refuse_strange(inputs: Inputs, raw: list[pa.Array], first_row: int) -> None:
+    """Raise the error about a cell that is not a number, or about a category that is new."""
     for column, values in zip(inputs.columns, raw, strict=True):
-        if isinstance(column, Number) and np.isinf(column.code(values)).any():
+        if isinstance(column, Number):
             try:
                 finite_or_blank(values, column.name, first_row)
             except ValueError as error:
                 option = spelled("categorical", column.name)
                 raise ValueError(f"{error}, or make categories with `{option}`") from error
-    arrays = inputs.read(raw)
-    if np.isinf(arrays).any():
-        finite = [np.where(np.isnan(array), 0.0, array) for array in arrays]
-        inputs.refuse(raw, finite, first_row)
-    return np.column_stack(arrays)
+    unseen = [np.where(np.isnan(array), 0.0, array) for array in inputs.read(raw)]
+    inputs.refuse(raw, unseen, first_row)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from isotone.inputs.frames import is_category
 from isotone.typing import Floats, Reals
 
-# How people write that there is no number.
+# How people write a missing number.
 _BLANK = pa.array(["", "-", "?", "na", "n/a", "#n/a", "nan", "null", "none"])
 _FLOATS = (np.dtype("f4"), np.dtype("f8"))
 
