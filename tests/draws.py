@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from isotone import FrozenNetwork, Scaling
-from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Members, Pointwise, Sort, Step
+from isotone.frozen.steps import ACTIVATIONS, Dense, Members, Pointwise, Sort, Step, residual_block
 from isotone.typing import Floats
 
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.1, 1e-310, 5e-324, 1e308, -1e308, 1024.0, 1e-20, 2.0**-21, 3e8]
@@ -30,7 +30,7 @@ def draw_steps(rng: np.random.Generator, n_in: int, deep: int = 2) -> tuple[list
             name = str(rng.choice(sorted(ACTIVATIONS)))
             steps.append(Pointwise(name, 0.25 if name == "leaky_relu" else 0.0))
         elif deep and kind == "blend":
-            steps.append(Blend(0.5, 0.25, draw_branch(rng, n_in, n_in, deep)))
+            steps.append(residual_block(0.5, 0.25, draw_branch(rng, n_in, n_in, deep)))
         elif deep:
             n_out, n_members = (int(n) for n in rng.integers(1, (12, 5)))
             members = tuple(draw_branch(rng, n_in, n_out, deep) for _ in range(n_members))
@@ -73,8 +73,6 @@ def single(step: Step) -> Step:
     match step:
         case Dense(weight, bias):
             return Dense(weight.astype("f4"), bias.astype("f4"))
-        case Blend(keep, add, steps):
-            return Blend(keep, add, tuple(single(inner) for inner in steps))
         case Members(weights, members):
             return Members(weights, tuple(tuple(single(inner) for inner in m) for m in members))
     return step

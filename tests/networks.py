@@ -9,7 +9,12 @@ import numpy as np
 import torch
 
 from isotone import FrozenNetwork, LipschitzNetwork, Log, MonotonicNetwork, Scaling, freeze
-from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort
+from isotone.certificate.bounds import slopes
+from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Step, residual_block
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category, Number, Ordered
+from isotone.inputs.knots import Knots
+from isotone.typing import Floats
 
 GROUP_SIZES = (None, 1, 2, 3, 4, 5, 8, 16)
 
@@ -119,11 +124,11 @@ def every_step(
     third = float(np.dtype(dtype).type(1.0 / 3.0))
     inner = Members((0.75, third), ((dense(8, 8), Sort(8)), (Sort(4),)))
     branch = (dense(8, 8), Pointwise(activation, 0.25), inner, Sort(8))
-    before = (dense(8, 3), Sort(2), Blend(0.5, 0.25, branch), Sort(4))
+    before = (dense(8, 3), Sort(2), residual_block(0.5, 0.25, branch), Sort(4))
     members = (
         (dense(n_outputs, 8),),
         (Sort(8), dense(5, 8), Pointwise(activation, 0.25), dense(n_outputs, 5)),
-        (Blend(0.5, -0.5, (Sort(2), dense(8, 8))), dense(n_outputs, 8)),
+        (residual_block(0.5, -0.5, (Sort(2), dense(8, 8))), dense(n_outputs, 8)),
     )
     steps = (*before, Members((third, -0.25, 0.5), members))
     X = rng.exponential(size=(50, 3)) * [1.0, 100.0, 1e-3]
@@ -135,4 +140,106 @@ def every_step(
         lipschitz=np.ones(3),
         monotonic_cst=np.zeros((n_outputs, 3), np.int8),
         **options,
+    )
+
+
+KNOTS = ([0.0, 0.3, 0.7, 1.0, 4.0], [-2.0, 1.0], np.linspace(-1.0, 1.0, 18).tolist())
+
+
+def copied(n_outputs: int = 1, n_members: int = 1, seed: int = 0, **options: Any) -> FrozenNetwork:
+    """A network of five copies of one column, one column as it is, a logarithm and 17 copies."""
+    rng = np.random.default_rng(seed)
+    codes, dtype = Knots.at(KNOTS), options.get("precision", "float64")
+    sources = np.insert(codes.columns, 5, 2)
+    sources[6:] += 1
+    center, factor = (np.insert(a, 5, 0.5) for a in (codes.scaling.center, codes.scaling.factor))
+    log = np.arange(len(sources)) == 5
+    scaling = Scaling(log, 0.25 * log, np.full(len(log), 1e-3), center, factor)
+
+    def dense(n_out: int, n_in: int) -> Dense:
+        weight = rng.normal(size=(n_out, n_in))
+        return Dense(weight.astype(dtype), rng.normal(size=n_out).astype(dtype))
+
+    n, inputs = len(sources), Inputs.numbers(["x0", "x1", "x2", "x3"], sources.tolist())
+    widths = [int(width) for width in 2 * rng.integers(1, 19, n_members)]
+    members: list[tuple[Step, ...]] = [
+        (dense(width, n), Sort(2), dense(n_outputs, width)) for width in widths
+    ]
+    many = Members(tuple(rng.normal(size=n_members).astype("f4").tolist()), tuple(members))
+    return FrozenNetwork(
+        features=inputs.features,
+        inputs=inputs,
+        scaling=scaling,
+        steps=(many,) if n_members > 1 else members[0],
+        residual=rng.normal(size=(n_outputs, n)).astype("f4"),
+        lipschitz=np.ones(n),
+        monotonic_cst=np.zeros((n_outputs, n), np.int8),
+        **options,
+    )
+
+
+def seams() -> Floats:
+    """All knots, their neighbors, and what is around and far beyond them."""
+    knots = np.array([knot for column in KNOTS for knot in column])
+    near = [np.nextafter(knots, -np.inf), knots, np.nextafter(knots, np.inf)]
+    around = [knots + sign * 2.0**-k for k in (10, 20, 21, 22, 40, 50) for sign in (-1, 1)]
+    return np.unique(np.concatenate([*near, *around, [-1e300, 1e300, 0.0]]))
+
+
+RANKS = ("low", "medium", "high", "top")
+MIXED = Inputs(
+    columns=(
+        Number("age", fill=41.5),
+        Category("city", ("Oslo", "Rome", None)),
+        Ordered("size", RANKS, fill=1.0),
+        Number("debt"),
+        Number("income", fill=900.0),
+    ),
+    copies=(0, 0, 0, 0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9),
+)
+AGES = [18.0, 30.0, 41.5, 41.75, 90.0]  # knots
+
+
+def _mixed_scaling() -> Scaling:
+    """Knots of age, size and missing(size), a logarithm of income, a linear map of debt."""
+    sources = np.array(MIXED.copies)
+    knots = Knots.at([AGES, [0.0, 1.0, 3.0], [-0.25, 0.25, 1.25]]).scaling
+    center, factor = np.zeros(len(sources)), np.ones(len(sources))
+    tiled, debt, income = np.isin(sources, (0, 4, 8)), sources == 5, sources == 6
+    center[tiled], factor[tiled] = knots.center, knots.factor
+    center[debt], factor[debt] = 300.0, 0.01
+    center[income], factor[income] = 6.5, 0.75
+    return Scaling(income, 1.0 * income, np.full(len(sources), 0.5), center, factor)
+
+
+def mixed(
+    n_outputs: int = 1, directions: tuple[int, ...] = (), seed: int = 0, **options: Any
+) -> FrozenNetwork:
+    """Knots on some features, a logarithm, categories, ranks and missing values.
+
+    Parameters
+    ----------
+    directions : of age, size, debt and income; they hold for one output
+    """
+    rng = np.random.default_rng(seed)
+    dtype, n, sources = options.get("precision", "float64"), len(MIXED.copies), MIXED.copies
+
+    def dense(n_out: int, n_in: int) -> Dense:
+        weight = rng.normal(size=(n_out, n_in)) / n_in
+        return Dense(weight.astype(dtype), rng.normal(size=n_out).astype(dtype))
+
+    steps = (dense(12, n), Sort(4), dense(n_outputs, 12))
+    known = dict(zip((0, 4, 5, 6), directions, strict=False))
+    signs = np.array([known.get(source, 0) for source in sources])
+    steep = 1.25 * slopes(steps, n) + 0.01
+    residual = np.where(signs, signs * steep, rng.normal(size=steep.shape) * steep)
+    return FrozenNetwork(
+        features=MIXED.features,
+        inputs=MIXED,
+        scaling=_mixed_scaling(),
+        steps=steps,
+        residual=residual.astype("f4"),
+        lipschitz=np.full(n, 100.0),
+        monotonic_cst=np.tile(signs if n_outputs == 1 else 0 * signs, (n_outputs, 1)),
+        **({"clip": 64.0} | options),
     )

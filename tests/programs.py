@@ -12,12 +12,12 @@ import pytest
 
 from draws import draw_frozen, draw_rows
 from isotone import FrozenNetwork
-from isotone.export.compiler import run
+from isotone.export.native.compiler import run
 from isotone.export.parity import check_rows
 from isotone.frozen.engine import Engine
 from isotone.frozen.steps import ACTIVATIONS
 from isotone.typing import Floats, Reals
-from networks import every_step
+from networks import copied, every_step
 
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 HOSTILE = ('a"b', "c\\", "é*/\n#error ??/")  # names of features
@@ -29,6 +29,8 @@ MODELS: dict[str, FrozenNetwork] = {
     "single": every_step(2, precision="float32"),
     **{f"drawn_{seed}": draw_frozen(seed) for seed in (1, 2, 5, 7, 9)},
     "drawn_single": draw_frozen(4, "float32"),
+    "knots": copied(2, 3),
+    "knots_single": copied(1, 1, precision="float32", grid=None),
 }
 MODELS["several"] = replace(MODELS["several"], features=HOSTILE)
 
@@ -96,7 +98,7 @@ def write_program(suffix: str, columns: bool) -> str:
 
 def draw_table(frozen: FrozenNetwork) -> Floats:
     """Edges and random rows of sizes that float32 holds, and N_BAD rows with NaN or infinity."""
-    X = np.concatenate([check_rows(frozen, 150), draw_rows(0, 150, frozen.n_features)])
+    X = np.concatenate([check_rows(frozen, 150), draw_rows(0, 150, len(frozen.inputs.columns))])
     X = X[np.all(np.abs(X) < 1e38, axis=1)]
     bad = X[:N_BAD].copy()
     bad[:, 0] = np.resize([np.nan, np.inf, -np.inf], N_BAD)

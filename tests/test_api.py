@@ -243,7 +243,7 @@ def test_pages_show_public_names_only(page: Path) -> None:
         ("from isotone.transport import Schedule", True),
         ("import isotone\nisotone.trigger.choose(1)\nisotone.load('m').score", True),
         ("from isotone import _engine", False),
-        ("from isotone.export.cpp import RUNTIME", False),
+        ("from isotone.export.native.cpp import RUNTIME", False),
         ("from isotone.transport.shapes import Circles", False),
         ("import isotone.training.rows", False),
         ("import isotone\nisotone.training.fused", False),

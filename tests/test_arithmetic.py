@@ -15,8 +15,8 @@ import pytest
 
 from isotone import Engine, FrozenNetwork, Scaling, certify, load
 from isotone.arithmetic import ieee_arithmetic
-from isotone.export import compiler
-from isotone.export.cpp import Cpp
+from isotone.export.native import compiler
+from isotone.export.native.cpp import Cpp
 from isotone.frozen import reference
 from isotone.frozen.steps import Dense, Pointwise, Sort
 from networks import every_step, small

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from isotone.cli import main
-from isotone.cli.signals import ending_cleanly
+from isotone.cli import ending_cleanly, main
 from isotone.locks import NAME, making, sole_use
 from test_files import COMMANDS, everything, write_inputs
 

@@ -12,7 +12,7 @@ import torch
 from isotone import FrozenNetwork, Log, MonotonicNetwork, Scaling, export, freeze
 from isotone.export.parity import check_rows
 from isotone.export.torch import Torch, to_module
-from networks import every_step, saturate
+from networks import copied, every_step, saturate
 
 N_ROWS = 100_000
 WAYS: dict[str, tuple[str, dict[str, Any], int]] = {
@@ -41,6 +41,8 @@ NETWORKS = {
     "paper": paper(),
     "every step": every_step(2),
     "every step in float32": every_step(2, precision="float32"),
+    "knots": copied(2, 3),
+    "knots in float32": copied(1, 2, precision="float32"),
 }
 
 

@@ -13,9 +13,9 @@ import torch
 from matplotlib import pyplot
 from matplotlib.axes import Axes
 
-from isotone import FrozenNetwork, MonotonicNetwork, Scaling, certify, freeze, plot
+from isotone import FrozenNetwork, Knots, MonotonicNetwork, Scaling, certify, freeze, plot
 from isotone.frozen.steps import Dense
-from networks import by_hand, draw_network, every_step, small
+from networks import by_hand, copied, draw_network, every_step, small
 from test_api import run_without_torch
 
 RNG = np.random.default_rng(0)
@@ -34,6 +34,15 @@ def classes() -> FrozenNetwork:
         [2, 8, 3], monotonic_cst=[[1, 0], [0, 0], [0, 0]], lipschitz=2.0, outputs="logits"
     )
     return freeze(network, features=["income", "age"], classes=["good", "fair", "bad"])
+
+
+def knotted(n_outputs: int = 1) -> FrozenNetwork:
+    """Three copies of a free column, two of one that rises, one of one that falls."""
+    torch.manual_seed(0)
+    knots = Knots.at([[0.0, 1.0, 2.0, 5.0], [-4.0, 0.0, 1.0], [10.0, 30.0]])
+    cst = knots.spread([[0, 1, -1], [-1, 0, 1]][:n_outputs])
+    network = MonotonicNetwork([6, 8, n_outputs], monotonic_cst=cst.tolist(), lipschitz=1.0)
+    return freeze(network, knots=knots, features=["age", "income", "debt"])
 
 
 def band(ax: Axes) -> tuple[Any, Any, Any]:
@@ -263,3 +272,76 @@ def test_a_notebook_names_the_outputs_of_several_classes() -> None:
     frozen = classes()
     assert "<td>good rises</td>" in frozen._repr_html_()
     assert "<td>bad: income</td>" in certify(frozen)._repr_html_()
+
+
+WORDS = {1: ["free", "rises", "falls"], 2: ["1 falls", "0 rises", "0 falls, 1 rises"]}
+
+
+@pytest.mark.parametrize("frozen", [knotted(), knotted(2), copied(), copied(2)], ids=repr)
+def test_curves_of_a_model_with_knots_are_along_features_and_stay_in_the_band(
+    frozen: FrozenNetwork,
+) -> None:
+    names, at = frozen.inputs.encoded, RNG.normal(size=len(frozen.inputs.encoded))
+    for i, name in enumerate(names):
+        for k in range(frozen.n_outputs):
+            ax = plot.response(frozen, name, at=at, span=(-6.0, 40.0), output=k)
+            x, low, high = band(ax)
+            rows = np.tile(at, (len(x), 1))
+            rows[:, i] = x
+            curve = ax.lines[0].get_ydata()
+            assert ax.get_xlabel() == name
+            assert np.array_equal(curve, frozen.score(rows).reshape(len(x), -1)[:, k])
+            assert np.all((low <= curve) & (curve <= high))
+        pyplot.close("all")
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_plots_of_a_model_with_knots_are_labeled_by_features(n_outputs: int) -> None:
+    frozen = knotted(n_outputs)
+    names = ["age", "income", "debt"]
+    for k in range(n_outputs):
+        ax = plot.certificate(frozen, output=k)
+        slopes = [s for s in certify(frozen).slopes if s.output == k]
+        assert [bar.get_x() for bar in ax.patches] == [s.scaled.low for s in slopes]
+        labels = [label.get_text().split("\n") for label in ax.get_yticklabels()]
+        assert labels == [[name, word] for name, word in zip(names, WORDS[n_outputs], strict=True)]
+        colors = [mpl.colors.to_hex(bar.get_facecolor()).upper() for bar in ax.patches]
+        free = frozen.directions[k] == 0
+        assert colors == np.where(free, plot.GRAY, plot.BLUE).tolist()
+    ax = plot.heatmap(frozen, ("debt", "age"), at={"income": 0.5})
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("debt", "age")
+    assert ax.get_xlim() == pytest.approx((10.0, 30.0))  # the outer knots
+    assert ax.get_ylim() == pytest.approx((0.0, 5.0))
+    across, upward = (np.linspace(*ends, 121) for ends in (ax.get_xlim(), ax.get_ylim()))
+    rows = [[age, 0.5, debt] for age in upward for debt in across]
+    expected = frozen.score(rows).reshape(121, 121, -1)[..., 0]
+    assert np.array_equal(ax.collections[0].get_array(), expected)
+
+
+def test_a_feature_whose_copies_differ_is_free_and_the_others_are_judged() -> None:
+    cst = np.array([[1, 1, 0, 1, 1, -1]], np.int8)
+    frozen = dataclasses.replace(knotted(), monotonic_cst=cst)
+    assert [frozen.direction(i) for i in range(3)] == ["free", "rises", "falls"]
+    colors = [
+        mpl.colors.to_hex(bar.get_facecolor()).upper() for bar in plot.certificate(frozen).patches
+    ]
+    assert colors == [plot.GRAY, plot.BLUE, plot.BLUE]
+
+
+def test_a_constant_column_has_an_axis() -> None:
+    knots = Knots.at([[0.0, 1.0, 2.0], [7.0]])
+    frozen = freeze(
+        MonotonicNetwork([3, 4, 1], monotonic_cst=[0, 0, 0], lipschitz=1.0), knots=knots
+    )
+    assert plot.response(frozen, 1).get_xlim() == (6.0, 8.0)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_a_notebook_shows_features_of_a_model_with_knots_not_their_copies(n_outputs: int) -> None:
+    frozen = knotted(n_outputs)
+    pairs = zip(["age", "income", "debt"], WORDS[n_outputs], strict=True)
+    rows = [f"<td>{name}</td><td>{word}</td>" for name, word in pairs]
+    text = frozen._repr_html_()
+    assert all(row in text for row in rows)
+    assert text.count("<tr><td>") == 3
+    assert "<td>4 knots</td>" in text

@@ -49,12 +49,12 @@ const Kernels& choose_kernels(const std::string& isa) {
 
 // ---- networks -----------------------------------------------------------------------------
 
-SortingNetwork find_network(int n) {
+SortingNetwork find_sorting_network(int n) {
     static std::array<std::once_flag, max_group_size + 1> flags;
     static std::array<std::vector<Comparator>, max_group_size + 1> networks;
     std::vector<Comparator>& network = networks[n];
     std::call_once(flags[n], [&] {
-        baseline::build_network(n, [&](int low, int high) {
+        baseline::build_sorting_network(n, [&](int low, int high) {
             network.push_back({static_cast<std::uint16_t>(low), static_cast<std::uint16_t>(high)});
         });
     });

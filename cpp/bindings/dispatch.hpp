@@ -19,7 +19,7 @@ std::vector<std::string> instruction_sets();
 const Kernels& choose_kernels(const std::string& isa);
 
 // The network that sorts n values, at most `max_group_size`; made on first use and kept.
-SortingNetwork find_network(int n);
+SortingNetwork find_sorting_network(int n);
 
 void bind_scorer(nanobind::module_& m);
 void bind_trainer(nanobind::module_& m);

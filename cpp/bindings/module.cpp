@@ -95,7 +95,7 @@ void dispatch_dtype(const char* name, const Input& x, const char* out_name, cons
 std::vector<std::pair<int, int>> comparators(std::size_t n) {
     check_size(n);
     std::vector<std::pair<int, int>> pairs;
-    const SortingNetwork network = find_network(static_cast<int>(n));
+    const SortingNetwork network = find_sorting_network(static_cast<int>(n));
     for (auto c = network.first; c != network.last; ++c) pairs.emplace_back(c->low, c->high);
     return pairs;
 }
@@ -131,12 +131,9 @@ void sort_into(const Input& x, const Output& values, std::int16_t* index, const 
     dispatch_dtype("x", x, "values", values, [&](auto zero) {
         using T = decltype(zero);
         const int n = static_cast<int>(x.shape(1));
-        const SortTask<T> task = {static_cast<const T*>(x.data()),
-                                  static_cast<T*>(values.data()),
-                                  index,
-                                  x.shape(0),
-                                  n,
-                                  find_network(n)};
+        const SortTask<T> task = {
+            static_cast<const T*>(x.data()), static_cast<T*>(values.data()), index, x.shape(0), n,
+            find_sorting_network(n)};
         nb::gil_scoped_release release;
         run_sort(kernels, task);
     });

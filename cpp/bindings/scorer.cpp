@@ -6,27 +6,22 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <deque>
 #include <future>
-#include <limits>
-#include <list>
-#include <memory>
-#include <new>
-#include <optional>
 #include <string>
 #include <system_error>
 #include <variant>
 #include <vector>
 
+#include "bindings/batch.hpp"
 #include "bindings/dispatch.hpp"
+#include "bindings/memory.hpp"
+#include "bindings/owned_model.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace isotone {
 namespace {
-
-using Numbers = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 
 constexpr std::size_t least_rows_of_a_thread = 1024;
 constexpr std::size_t shared_lock_rows = 256;  // fewer keep the interpreter lock, which is cheaper
@@ -36,244 +31,12 @@ const ScorerKernels<double>& scorer(const Kernels& kernels, double) {
     return *kernels.scorer_double;
 }
 
-// ---- memory -------------------------------------------------------------------------------
-
-// Numbers aligned for every vector, kept by every thread for its next call.
-template <class T>
-T* find_workspace(std::size_t size) {
-    struct Free {
-        void operator()(T* p) const {
-            ::operator delete(p, std::align_val_t(workspace_alignment));
-        }
-    };
-    thread_local std::unique_ptr<T, Free> memory;
-    thread_local std::size_t capacity = 0;
-    if (size > capacity) {
-        memory.reset();
-        capacity = 0;
-        const auto alignment = std::align_val_t(workspace_alignment);
-        memory.reset(static_cast<T*>(::operator new(size * sizeof(T), alignment)));
-        capacity = size;
-    }
-    return memory.get();
-}
-
-// A view of a Python object's memory, given back at the end.
-class Buffer {
-public:
-    Buffer(nb::handle object, int flags) {
-        if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) throw nb::python_error();
-    }
-    ~Buffer() { PyBuffer_Release(&view_); }
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
-
-    const Py_buffer& view() const { return view_; }
-    bool is_single() const { return is_format('f'); }
-    bool is_float() const { return is_format('f') || is_format('d'); }
-
-private:
-    bool is_format(char code) const {
-        const char* format = view_.format ? view_.format : "";
-        if (*format == '@' || *format == '=' || *format == '<')
-            ++format;  // little-endian machines
-        return format[0] == code && format[1] == '\0';
-    }
-
-    Py_buffer view_;
-};
-
-// ---- networks -----------------------------------------------------------------------------
-
-// Owns the numbers of a model.
-template <class T>
-class Numbered {
-public:
-    Numbered() = default;
-    Numbered(std::vector<Feature> features, Numbers residual, double clip, double grid)
-        : features_(std::move(features)) {
-        const int n = static_cast<int>(features_.size());
-        model_ = {n,       static_cast<int>(residual.shape(1)),
-                  0,       n,
-                  0,       features_.data(),
-                  nullptr, keep(residual),
-                  clip,    grid};
-        units_ = n;
-    }
-
-    // The features are copies of columns: as many of each as `counts` says, with their ends.
-    void set_sources(const std::vector<int>& counts, const std::vector<Numbers>& ends,
-                     Numbers residual) {
-        sources_.clear();
-        model_.residual = keep(residual);
-        int first = 0;
-        for (std::size_t s = 0; s < counts.size(); ++s) {
-            int levels = 0;
-            while ((1 << levels) < counts[s]) ++levels;
-            std::vector<double>& padded =
-                ends_.emplace_back(ends[s].data(), ends[s].data() + ends[s].size());
-            padded.resize((1 << levels) - 1, std::numeric_limits<double>::quiet_NaN());
-            sources_.push_back({first, counts[s], levels, padded.data()});
-            first += counts[s];
-        }
-        model_.sources = sources_.data();
-        model_.n_sources = static_cast<int>(sources_.size());
-        model_.width = model_.n_sources;
-        are_copies_ = true;
-    }
-
-    void add_look_up(Numbers weight, Numbers bias) {
-        if (!are_copies_) fail("`look_up` takes copies of columns; it must come first.");
-        Step<T> step = {};
-        step.kind = Kind::look_up;
-        step.weight = keep(weight);
-        step.bias = keep(bias);
-        are_copies_ = false;
-        add(step, static_cast<int>(weight.shape(1)));
-    }
-
-    void add_dense(Numbers weight, Numbers bias) {
-        Step<T> step = {};
-        step.kind = Kind::dense;
-        step.weight = keep(weight);
-        step.bias = keep(bias);
-        add(step, static_cast<int>(weight.shape(1)));
-    }
-
-    void add_sort(int group_size) {
-        Step<T> step = {};
-        step.kind = Kind::sort;
-        step.group_size = group_size;
-        if (group_size > max_unrolled_size) step.network = find_network(group_size);
-        add(step, units_);
-    }
-
-    void add_pointwise(Activation activation, double slope) {
-        Step<T> step = {};
-        step.kind = Kind::pointwise;
-        step.activation = activation;
-        step.slope = slope;
-        add(step, units_);
-    }
-
-    void add_save() {
-        Step<T> step = {};
-        step.kind = Kind::save;
-        enter({false, units_, 0, false}, "blends");
-        add(step, units_);
-    }
-
-    void add_merge(double keep, double add_factor) {
-        if (open_.empty() || open_.back().has_members || open_.back().n_kept != units_)
-            fail("`merge` needs a `save` before it, of as many units.");
-        Step<T> step = {};
-        step.kind = Kind::merge;
-        step.keep = static_cast<T>(keep);
-        step.add = static_cast<T>(add_factor);
-        add(step, units_);
-        leave();
-    }
-
-    // Keeps the units for members, which start from them.
-    void add_fork() {
-        Step<T> step = {};
-        step.kind = Kind::fork;
-        const bool are_copies = are_copies_;
-        enter({true, units_, 0, are_copies}, "members");
-        are_copies_ = false;
-        add(step, units_);
-        are_copies_ = are_copies;
-    }
-
-    // The end of a member, of the last one if `last`.
-    void add_part(double weight, bool last) {
-        if (open_.empty() || !open_.back().has_members ||
-            (open_.back().n_sum != 0 && open_.back().n_sum != units_))
-            fail("`part` needs a `fork` before it, and members of as many outputs.");
-        Open& open = open_.back();
-        Step<T> step = {};
-        step.kind = last ? Kind::join : Kind::part;
-        step.keep = static_cast<T>(open.n_sum != 0);
-        step.add = static_cast<T>(weight);
-        open.n_sum = units_;
-        add(step, last ? units_ : open.n_kept);
-        are_copies_ = !last && open.are_copies;
-        if (last) leave();
-    }
-
-    bool is_whole() const { return open_.empty() && !are_copies_ && units_ == model_.n_outputs; }
-    const Model<T>& model() const { return model_; }
-    int units() const { return units_; }
-
-private:
-    // A blend or members that have not ended.
-    struct Open {
-        bool has_members;
-        int n_kept, n_sum;  // units; of the sum 0 before the end of the first member
-        bool are_copies;    // what is kept
-        int n_buffers() const { return has_members ? 2 : 1; }
-    };
-
-    void enter(Open open, const std::string& what) {
-        if (open_.size() == max_depth)
-            fail(what + " are nested more than " + std::to_string(max_depth) + " deep.");
-        open_.push_back(open);
-        n_buffers_ += open.n_buffers();
-        model_.depth = std::max(model_.depth, n_buffers_);
-    }
-
-    void leave() {
-        n_buffers_ -= open_.back().n_buffers();
-        open_.pop_back();
-    }
-
-    void add(Step<T> step, int n_out) {
-        if (steps_.size() == max_steps)
-            fail("a network has at most " + std::to_string(max_steps) + " steps.");
-        if (are_copies_) fail("copies of columns must enter a `look_up`.");
-        step.n_in = units_;
-        step.n_out = n_out;
-        steps_.push_back(step);
-        units_ = n_out;
-        model_.steps = steps_.data();
-        model_.n_steps = static_cast<int>(steps_.size());
-        const bool keeps = step.kind == Kind::fork || step.kind == Kind::part;
-        if (!keeps) model_.width = std::max(model_.width, n_out);  // what is kept was counted
-    }
-
-    const T* keep(const Numbers& numbers) {
-        numbers_.emplace_back(numbers.data(), numbers.data() + numbers.size());
-        return numbers_.back().data();
-    }
-
-    std::vector<Feature> features_;
-    std::deque<std::vector<T>> numbers_;  // a deque leaves its elements where they are
-    std::vector<Step<T>> steps_;
-    Model<T> model_ = {};
-    int units_ = 0;
-    std::vector<Open> open_;
-    int n_buffers_ = 0;
-    std::vector<Source> sources_;
-    std::deque<std::vector<double>> ends_;
-    bool are_copies_ = false;
-};
-
 Activation find_activation(const std::string& name) {
     const char* names[] = {"relu", "leaky_relu", "abs", "hardtanh", "tanh", "sigmoid", "softplus"};
     for (int i = 0; i < 7; ++i)
         if (name == names[i]) return static_cast<Activation>(i);
     fail("the activation \"" + name + "\" is unknown.");
 }
-
-// ---- programs -----------------------------------------------------------------------------
-
-// A batch: where its columns are, and the buffers that hold them.
-struct Batch {
-    std::optional<Buffer> rows;  // of all columns, or
-    std::list<Buffer> buffers;   // one each; a list leaves its elements where they are
-    std::vector<Column> columns;
-    std::size_t n = 0;
-};
 
 class Program {
 public:
@@ -295,10 +58,13 @@ public:
             features.push_back({log[i], s[0], s[1], s[2], s[3]});
         }
         if (precision == "float32")
-            network_.emplace<Numbered<float>>(std::move(features), residual, clip, grid);
+            network_.emplace<OwnedModel<float>>(std::move(features), residual, clip, grid);
         else
-            network_.emplace<Numbered<double>>(std::move(features), residual, clip, grid);
+            network_.emplace<OwnedModel<double>>(std::move(features), residual, clip, grid);
     }
+
+    Program(const Program&) = delete;  // its model points into its own numbers
+    Program& operator=(const Program&) = delete;
 
     void dense(Numbers weight, Numbers bias) {
         visit([&](auto& network) {
@@ -352,8 +118,9 @@ public:
         });
     }
 
-    void pointwise(const std::string& name, double slope) {
-        visit([&](auto& network) { network.add_pointwise(find_activation(name), slope); });
+    void pointwise(const std::string& name, double negative_slope) {
+        visit(
+            [&](auto& network) { network.add_pointwise(find_activation(name), negative_slope); });
     }
 
     void save() {
@@ -407,7 +174,7 @@ private:
     }
 
     template <class T>
-    std::int64_t score_with(const Numbered<T>& network, nb::handle X, nb::handle out,
+    std::int64_t score_with(const OwnedModel<T>& network, nb::handle X, nb::handle out,
                             double fill) const {
         const Model<T>& model = network.model();
         if (!network.is_whole()) fail("the steps do not end in the outputs.");
@@ -420,37 +187,6 @@ private:
             fail("`out` must be of the network's precision and hold " + std::to_string(m) +
                  " numbers for each of " + std::to_string(batch.n) + " events.");
         return spread(model, batch, static_cast<T>(fill), static_cast<T*>(target.view().buf));
-    }
-
-    // Whether `X` is made of floats and has the shape that it must have.
-    static bool read_batch(nb::handle X, int n_columns, Batch& batch) {
-        batch.columns.reserve(n_columns);
-        return PyObject_CheckBuffer(X.ptr()) ? read_rows(X, n_columns, batch)
-                                             : read_columns(X, n_columns, batch);
-    }
-
-    static bool read_rows(nb::handle X, int n_columns, Batch& batch) {
-        const Buffer& buffer = batch.rows.emplace(X, PyBUF_RECORDS_RO);
-        const Py_buffer& view = buffer.view();
-        if (!buffer.is_float() || view.ndim != 2 || view.shape[1] != n_columns) return false;
-        batch.n = view.shape[0];
-        for (int i = 0; i < n_columns; ++i)
-            batch.columns.push_back({static_cast<const char*>(view.buf) + i * view.strides[1],
-                                     view.strides[0], buffer.is_single()});
-        return true;
-    }
-
-    static bool read_columns(nb::handle X, int n_columns, Batch& batch) {
-        for (nb::handle column : nb::cast<nb::sequence>(X)) {
-            const Buffer& buffer = batch.buffers.emplace_back(column, PyBUF_RECORDS_RO);
-            const Py_buffer& view = buffer.view();
-            if (!buffer.is_float() || view.ndim != 1) return false;
-            const std::size_t n = view.shape[0];
-            if (!batch.columns.empty() && n != batch.n) return false;
-            batch.n = n;
-            batch.columns.push_back({view.buf, view.strides[0], buffer.is_single()});
-        }
-        return batch.columns.size() == static_cast<std::size_t>(n_columns);
     }
 
     template <class T>
@@ -495,7 +231,7 @@ private:
     const Kernels* kernels_;
     const Kernels* narrow_;
     int threads_;
-    std::variant<Numbered<double>, Numbered<float>> network_ = Numbered<double>();
+    std::variant<OwnedModel<double>, OwnedModel<float>> network_ = OwnedModel<double>();
 };
 
 // Probabilities of `logits` (n,) or (n, m), written to `out` of the same shape.

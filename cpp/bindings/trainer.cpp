@@ -58,7 +58,7 @@ public:
                                              : Size::row_sum;
             const std::size_t bias = offset + static_cast<std::size_t>(n_in) * n_out;
             layers_.push_back(
-                {n_in, n_out, group_size, size, find_network(group_size), offset, bias});
+                {n_in, n_out, group_size, size, find_sorting_network(group_size), offset, bias});
             offset = bias + n_out;
             if (offset > max_parameters) fail("the network has too many parameters.");
         }

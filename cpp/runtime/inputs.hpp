@@ -116,15 +116,18 @@ bool snap_column(Snap snap, const Feature& feature, const char* p, std::ptrdiff_
 }
 
 // Whether four columns lie side by side in rows, and can be taken together.
-inline bool are_in_rows(const Column* columns, const Feature* features) {
+inline bool are_in_rows(const Column* columns) {
     if (!columns->single && n_lanes<Doubles> < 4) return false;
     const std::ptrdiff_t width = columns->single ? sizeof(float) : sizeof(double);
     for (int i = 0; i < 4; ++i)
-        if (features[i].log || columns[i].single != columns->single ||
-            columns[i].stride != columns->stride ||
+        if (columns[i].single != columns->single || columns[i].stride != columns->stride ||
             columns[i].data != locate(*columns, 0) + i * width)
             return false;
     return true;
+}
+
+inline bool have_logarithms(const Feature* features) {
+    return features[0].log || features[1].log || features[2].log || features[3].log;
 }
 
 // Number i of the result is number Index::at(i, size) of a, and after its `size` numbers of b.
@@ -175,10 +178,17 @@ ISOTONE_INLINE Four<Vector<Raw>> turn_rows(const char* p, std::ptrdiff_t stride)
     using V = Vector<Raw>;
     const V a = load_rows<Raw>(p, stride), b = load_rows<Raw>(p + stride, stride);
     const V c = load_rows<Raw>(p + 2 * stride, stride), d = load_rows<Raw>(p + 3 * stride, stride);
-    const V ab = pick<0, 4, 1, 5>(a, b), ab_last = pick<2, 6, 3, 7>(a, b);
-    const V cd = pick<0, 4, 1, 5>(c, d), cd_last = pick<2, 6, 3, 7>(c, d);
-    return {{pick<0, 1, 4, 5>(ab, cd), pick<2, 3, 6, 7>(ab, cd),
-             pick<0, 1, 4, 5>(ab_last, cd_last), pick<2, 3, 6, 7>(ab_last, cd_last)}};
+    if constexpr (sizeof(Raw) == 8) {  // instructions interleave within 16 bytes
+        const V ab = pick<0, 4, 2, 6>(a, b), ab_odd = pick<1, 5, 3, 7>(a, b);
+        const V cd = pick<0, 4, 2, 6>(c, d), cd_odd = pick<1, 5, 3, 7>(c, d);
+        return {{pick<0, 1, 4, 5>(ab, cd), pick<0, 1, 4, 5>(ab_odd, cd_odd),
+                 pick<2, 3, 6, 7>(ab, cd), pick<2, 3, 6, 7>(ab_odd, cd_odd)}};
+    } else {
+        const V ab = pick<0, 4, 1, 5>(a, b), ab_last = pick<2, 6, 3, 7>(a, b);
+        const V cd = pick<0, 4, 1, 5>(c, d), cd_last = pick<2, 6, 3, 7>(c, d);
+        return {{pick<0, 1, 4, 5>(ab, cd), pick<2, 3, 6, 7>(ab, cd),
+                 pick<0, 1, 4, 5>(ab_last, cd_last), pick<2, 3, 6, 7>(ab_last, cd_last)}};
+    }
 }
 
 // Asks for what lies there, which may be beyond the end.
@@ -235,15 +245,6 @@ ISOTONE_INLINE Bits prepare_one(const Model<T>& model, const Feature& feature,
     return are_finite(wide);
 }
 
-// A feature of a tile from a column of its own.
-template <class T>
-bool prepare_column(const Model<T>& model, const Feature& feature, const Column& column,
-                    std::size_t event, std::size_t n, int size, T* u) {
-    return with_snap(model, feature.log, [&](auto snap) ISOTONE_LAMBDA {
-        return snap_last(snap, feature, column, event, n, size, u);
-    });
-}
-
 // Snapped features: u[i] holds as many events as are in a tile. Returns whether all were finite.
 template <class T>
 bool prepare(const Model<T>& model, const Column* columns, std::size_t event, std::size_t n,
@@ -255,7 +256,8 @@ bool prepare(const Model<T>& model, const Column* columns, std::size_t event, st
         const char* p = locate(column, event);
         const int lanes = column.single ? n_lanes<Vector<float>> : n_lanes<Doubles>;
         const bool full = event + size <= n && size % lanes == 0;
-        block = full && i + 4 <= model.n_features && are_in_rows(&column, feature) ? 4 : 1;
+        const bool are_four = full && i + 4 <= model.n_features && are_in_rows(&column);
+        block = are_four && !have_logarithms(feature) ? 4 : 1;
         finite &= with_snap(model, feature->log, [&](auto snap) ISOTONE_LAMBDA {
             if (!full) return snap_last(snap, *feature, column, event, n, size, u);
             if (column.single)

@@ -2,7 +2,7 @@
 # includes of one another and `#pragma once` go, and a guard by name comes, as two exports bring two
 # copies of the file.
 set(runtime_parts opening models sorting_networks state vectors arithmetic sort dense sort_beside_dense
-                  pointwise inputs look_up steps scoring fixed closing)
+                  pointwise inputs copies look_up steps scoring fixed closing)
 
 function(join_runtime out)
   set(joined "")

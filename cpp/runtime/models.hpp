@@ -62,7 +62,7 @@ struct Step {
     int group_size;  // sort
     SortingNetwork network;
     Activation activation;  // pointwise
-    double slope;
+    double negative_slope;
     T keep, add;  // merge, part, join
 };
 

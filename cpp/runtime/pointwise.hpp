@@ -30,11 +30,11 @@ inline Doubles softplus(Doubles h) {
     return maximum(h, Doubles{}) + times(s, horner<17>(odd_reciprocal, s * s));
 }
 
-inline Doubles activate(Activation activation, double slope, Doubles h) {
+inline Doubles activate(Activation activation, double negative_slope, Doubles h) {
     const Doubles one = broadcast<Doubles>(1.0);
     switch (activation) {
         case Activation::relu: return maximum(h, Doubles{});
-        case Activation::leaky_relu: return h < 0.0 ? h * slope : h;
+        case Activation::leaky_relu: return h < 0.0 ? h * negative_slope : h;
         case Activation::abs: return absolute(h);
         case Activation::hardtanh: return minimum(maximum(h, -one), one);
         case Activation::tanh: return 1.0 - 2.0 / (1.0 + exponential(2.0 * h));
@@ -49,10 +49,10 @@ void pointwise(const Step<T>& step, T* h, int n) {
     constexpr int lanes = n_lanes<Doubles>;
     int i = 0;
     for (; i + lanes <= n; i += lanes)
-        store_doubles(h + i, activate(step.activation, step.slope, load_doubles(h + i)));
+        store_doubles(h + i, activate(step.activation, step.negative_slope, load_doubles(h + i)));
     for (; i < n; ++i) {  // of a single event
         const Doubles x = broadcast<Doubles>(static_cast<double>(h[i]));
-        h[i] = static_cast<T>(activate(step.activation, step.slope, x)[0]);
+        h[i] = static_cast<T>(activate(step.activation, step.negative_slope, x)[0]);
     }
 }
 

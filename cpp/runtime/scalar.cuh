@@ -221,17 +221,18 @@ ISOTONE_BOTH void add_part(T weight, const T* h, T* sum) {
 }
 
 template <int n, class T, class Function>
-ISOTONE_BOTH void pointwise(Function function, double slope, T* h) {
+ISOTONE_BOTH void pointwise(Function function, double negative_slope, T* h) {
     ISOTONE_UNROLL(n)
-    for (int i = 0; i < n; ++i) h[i] = static_cast<T>(function(static_cast<double>(h[i]), slope));
+    for (int i = 0; i < n; ++i)
+        h[i] = static_cast<T>(function(static_cast<double>(h[i]), negative_slope));
 }
 
-#define ISOTONE_ACTIVATION(name, result)                               \
-    struct name {                                                      \
-        ISOTONE_BOTH double operator()(double h, double slope) const { \
-            (void)slope;                                               \
-            return result;                                             \
-        }                                                              \
+#define ISOTONE_ACTIVATION(name, result)                                        \
+    struct name {                                                               \
+        ISOTONE_BOTH double operator()(double h, double negative_slope) const { \
+            (void)negative_slope;                                               \
+            return result;                                                      \
+        }                                                                       \
     };
 
 ISOTONE_BOTH double softplus_of(double h) {
@@ -240,7 +241,7 @@ ISOTONE_BOTH double softplus_of(double h) {
 }
 
 ISOTONE_ACTIVATION(relu, maximum(h, 0.0))
-ISOTONE_ACTIVATION(leaky_relu, h < 0.0 ? multiply(h, slope) : h)
+ISOTONE_ACTIVATION(leaky_relu, h < 0.0 ? multiply(h, negative_slope) : h)
 ISOTONE_ACTIVATION(abs, absolute(h))
 ISOTONE_ACTIVATION(hardtanh, minimum(maximum(h, -1.0), 1.0))
 ISOTONE_ACTIVATION(tanh, add(1.0, -divide(2.0, add(1.0, exponential(2.0 * h)))))
@@ -257,6 +258,53 @@ ISOTONE_BOTH T snap(double x, bool log, double offset, double floor, double cent
     x = minimum(maximum(multiply(add(x, -center), factor), -clip), clip);
     if (grid > 0.0) x = add(multiply(round_even(multiply(x, 1.0 / grid)), grid), 0.0);
     return static_cast<T>(x);
+}
+
+// ---- copies of columns --------------------------------------------------------------------
+
+// Which feature moves among those that are copies of one column, and where it is.
+template <class T>
+struct Cell {
+    int feature;
+    bool is_several;  // copies; one alone is the column itself
+    T phi;
+};
+
+// The cell of a column that enters as features `first` to `first` + n_copies - 1, n_copies > 1:
+// all before the one that moves are +1, all behind it -1. Copy k is +1 from ends[k] on, the last
+// one excepted: n_copies - 1 ends, ascending. Centers and factors are those of the n_copies
+// copies; `grid` is that of the network, 0 for none. Of a column that is its own only copy the
+// cell is {first, false, snap(...)}.
+template <int n_copies, class T>
+ISOTONE_BOTH Cell<T> find_cell(double x, int first, const double* ends, const double* centers,
+                               const double* factors, double grid) {
+    int copy = 0;
+    for (int left = n_copies - 1; left > 0;) {  // how many ends are at most x
+        const int half = (left + 1) / 2;
+        if (x >= ends[copy + half - 1]) copy += half;
+        left -= half;
+    }
+    const T phi = snap<T>(x, false, 0.0, 0.0, centers[copy], factors[copy], 1.0, grid);
+    return {first + copy, true, phi};
+}
+
+// out = start + W h of copies, column after column, of which those that do not move were summed
+// beforehand. `table` is [2 n_features][n_out], C and W of feature after feature: row 2i is the
+// sum of W_j before copy i less that behind it, among the copies of one column, and row 2i + 1 is
+// W_i. `out` may be `start`, as for the residual.
+template <int n_columns, int n_out, class T>
+ISOTONE_BOTH void look_up(const T* table, const T* start, const Cell<T>* cells, T* out) {
+    ISOTONE_UNROLL(n_out <= 64 ? n_out : 1)
+    for (int j = 0; j < n_out; ++j) {
+        T sum = start[j];
+        ISOTONE_UNROLL(n_columns)
+        for (int s = 0; s < n_columns; ++s) {
+            const T* row = table + 2 * static_cast<std::ptrdiff_t>(cells[s].feature) * n_out + j;
+            if (cells[s].is_several) sum = add(sum, row[0]);
+            sum = accumulate(sum, row[n_out], cells[s].phi);
+        }
+        out[j] = sum;
+    }
 }
 
 }  // namespace scalar

@@ -26,7 +26,7 @@ std::size_t score_tile(const Model<T>& model, const Column* columns, std::size_t
     V* u = reinterpret_cast<V*>(workspace);
     V* h = run_steps<Sizes>(model, u, u + count_input_rows(model) * tile, tile);
     if (model.n_sources > 0)
-        add_residual_copies(model, workspace, reinterpret_cast<T*>(h), size);
+        add_residual_copies(model, static_cast<const V*>(u), h, tile);
     else
         dense<true>(model.residual, static_cast<const T*>(nullptr), model.n_features,
                     model.n_outputs, u, h, tile);
@@ -57,7 +57,7 @@ std::size_t score_one(const Model<T>& model, const Column* columns, T fill, T* o
         finite &= prepare_one(model, model.features[i], columns[i], 0, u + i);
     T* h = run_steps<Sizes>(model, u, u + count_input_rows(model), 1);
     if (model.n_sources > 0) {
-        add_residual_copies(model, u, h, 1);
+        add_residual_copies(model, static_cast<const T*>(u), h, 1);
         __builtin_memcpy(out, h, model.n_outputs * sizeof(T));
     } else {
         dense_one(model.residual, h, model.n_features, model.n_outputs, u, out);

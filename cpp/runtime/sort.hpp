@@ -67,7 +67,7 @@ constexpr bool exchange_by_bits = vector_bytes == 64 || k % 2 == 1;
 
 template <int n, class Wire, std::size_t... k>
 ISOTONE_INLINE void exchange_wires(Wire* w, std::index_sequence<k...>) {
-    constexpr auto& pairs = static_network<n>.pairs;
+    constexpr auto& pairs = static_sorting_network<n>.pairs;
     (exchange<exchange_by_bits<k>>(w[pairs[k].low], w[pairs[k].high]), ...);
 }
 

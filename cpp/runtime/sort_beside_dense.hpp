@@ -17,7 +17,8 @@ constexpr bool fit_together =
 template <int n>
 constexpr bool takes(int wire, int first, int last) {
     for (int k = first; k < last; ++k)
-        if (wire == static_network<n>.pairs[k].low || wire == static_network<n>.pairs[k].high)
+        if (wire == static_sorting_network<n>.pairs[k].low ||
+            wire == static_sorting_network<n>.pairs[k].high)
             return true;
     return false;
 }
@@ -27,8 +28,9 @@ constexpr bool takes(int wire, int first, int last) {
 // with multiply-adds; that one in four does not was found to be best.
 template <int n, int k, class V>
 ISOTONE_INLINE void run_comparator(V* w, V* v) {
-    constexpr int i = static_network<n>.pairs[k].low, j = static_network<n>.pairs[k].high;
-    constexpr int size = static_network<n>.size;
+    constexpr int i = static_sorting_network<n>.pairs[k].low,
+                  j = static_sorting_network<n>.pairs[k].high;
+    constexpr int size = static_sorting_network<n>.size;
     if constexpr (!takes<n>(i, 0, k)) w[i] = v[i * full_tile];
     if constexpr (!takes<n>(j, 0, k)) w[j] = v[j * full_tile];
     const V low = minimum(w[i], w[j]);
@@ -43,7 +45,7 @@ ISOTONE_INLINE void run_comparator(V* w, V* v) {
 template <int n, int outs, class V>
 ISOTONE_INLINE void sort_beside_dense(V* v, const Element<V>* weight, const Element<V>* bias,
                                       const V* h, V* out) {
-    constexpr int size = static_network<n>.size;
+    constexpr int size = static_sorting_network<n>.size;
     static_assert(size >= n, "an input follows a comparator, at most one each");
     V w[n], sum[outs];
     unroll<outs>([&](auto j) ISOTONE_LAMBDA { sum[j] = broadcast<V>(bias[j]); });

@@ -41,24 +41,24 @@ constexpr void sort_wires(int first, int n, Emit& emit) {
 // Calls emit(low, high) for one comparator after the other of the network for n wires, of any
 // number.
 template <class Emit>
-constexpr void build_network(int n, Emit emit) {
+constexpr void build_sorting_network(int n, Emit emit) {
     sort_wires(0, n, emit);
 }
 
 constexpr int count_comparators(int n) {
     int count = 0;
-    build_network(n, [&](int, int) { ++count; });
+    build_sorting_network(n, [&](int, int) { ++count; });
     return count;
 }
 
 template <int n>
-struct StaticNetwork {
+struct StaticSortingNetwork {
     static constexpr int size = count_comparators(n);
     Comparator pairs[size] = {};
 
-    constexpr StaticNetwork() {
+    constexpr StaticSortingNetwork() {
         int k = 0;
-        build_network(n, [&](int low, int high) {
+        build_sorting_network(n, [&](int low, int high) {
             pairs[k].low = static_cast<std::uint16_t>(low);
             pairs[k].high = static_cast<std::uint16_t>(high);
             ++k;
@@ -67,6 +67,6 @@ struct StaticNetwork {
 };
 
 template <int n>
-constexpr StaticNetwork<n> static_network;
+constexpr StaticSortingNetwork<n> static_sorting_network;
 
 }  // namespace isotone::ISOTONE_ISA

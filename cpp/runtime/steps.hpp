@@ -148,7 +148,7 @@ V* run_steps(const Model<Element<V>>& model, const V* u, V* h, int tile) {
             continue;
         }
         if (step->kind == Kind::look_up) {
-            look_up(model, *step, u, h, spare, tile);
+            look_up(model, *step, u, spare, tile);
             turn();
             continue;
         }

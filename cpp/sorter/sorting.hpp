@@ -43,7 +43,7 @@ void sort_contiguous(V* v) {
 
 template <int n, class V, class M, std::size_t... k>
 ISOTONE_INLINE void exchange_wires(V* w, M* o, std::index_sequence<k...>) {
-    constexpr auto& pairs = static_network<n>.pairs;
+    constexpr auto& pairs = static_sorting_network<n>.pairs;
     (exchange(w[pairs[k].low], w[pairs[k].high], o[pairs[k].low], o[pairs[k].high]), ...);
 }
 

@@ -50,13 +50,13 @@ inline void exchange_back(V& a, V& b, Swap<V> swap) {
 
 template <int n, class V, std::size_t... k>
 ISOTONE_INLINE void sort_recorded(V* w, Swap<V>* swaps, std::index_sequence<k...>) {
-    constexpr auto& pairs = static_network<n>.pairs;
+    constexpr auto& pairs = static_sorting_network<n>.pairs;
     (exchange_recorded(w[pairs[k].low], w[pairs[k].high], swaps[k]), ...);
 }
 
 template <int n, class V, std::size_t... k>
 ISOTONE_INLINE void sort_back(V* w, const Swap<V>* swaps, std::index_sequence<k...>) {
-    constexpr auto& pairs = static_network<n>.pairs;
+    constexpr auto& pairs = static_sorting_network<n>.pairs;
     constexpr int last = sizeof...(k) - 1;
     (exchange_back(w[pairs[last - k].low], w[pairs[last - k].high], swaps[last - k]), ...);
 }

@@ -75,7 +75,7 @@ public:
 
     void predict(Visits visits, T* predictions) {
         const int n_outputs = shape_.n_outputs();
-        const T* const out = reinterpret_cast<T*>(space_.layers[shape_.n_layers - 1].slope);
+        const T* const out = reinterpret_cast<T*>(space_.layers[shape_.n_layers - 1].gradient);
         for (std::size_t i = 0; i < visits.n; i += tile_rows) {
             const Visits tile = visits.part(i, tile_rows);
             load(tile, 1, 0);
@@ -134,10 +134,10 @@ private:
         constexpr int parts = n_sums / n_lanes<V>;
         for (int i = 0; i < shape_.n_layers; ++i) {
             const Layer& layer = shape_.layers[i];
-            const Tiles<V> slope = {space_.layers[i].slope, layer.n_out, n_tiles};
-            add_products(slope, {space_.layers[i].in, layer.n_in, n_tiles},
+            const Tiles<V> gradient = {space_.layers[i].gradient, layer.n_out, n_tiles};
+            add_products(gradient, {space_.layers[i].in, layer.n_in, n_tiles},
                          space_.sums + layer.weight * parts);
-            add_units(slope, space_.sums + layer.bias * parts);
+            add_units(gradient, space_.sums + layer.bias * parts);
         }
         return loss;
     }
@@ -147,9 +147,9 @@ private:
         return space_.layers[i].in + tile * stride;
     }
 
-    V* tile_slope(int i, int tile) const {
+    V* tile_gradient(int i, int tile) const {
         const std::size_t stride = static_cast<std::size_t>(shape_.layers[i].n_out) * size;
-        return space_.layers[i].slope + tile * stride;
+        return space_.layers[i].gradient + tile * stride;
     }
 
     // Rows that are missing from a tile are zeros of no weight.
@@ -196,12 +196,12 @@ private:
             __builtin_memcpy(columns + (column + i) * tile_rows, &square[i], sizeof(Row));
     }
 
-    // From the input of the tile to the outputs, which are left where their slopes will be.
+    // From the input of the tile to the outputs, which are left where their gradients will be.
     void forward(int tile) {
         const int last = shape_.n_layers - 1;
         for (int i = 0; i <= last; ++i) {
             const Layer& layer = shape_.layers[i];
-            V* const out = i < last ? tile_in(i + 1, tile) : tile_slope(i, tile);
+            V* const out = i < last ? tile_in(i + 1, tile) : tile_gradient(i, tile);
             multiply(space_.layers[i].normalized.transposed, parameters_ + layer.bias,
                      tile_in(i, tile), layer.n_in, out, layer.n_out);
             if (i == last) return add_residual(out);
@@ -216,10 +216,10 @@ private:
         const int n = shape_.n_features();
         for (int j = 0; j < shape_.n_outputs(); ++j)
             for (int k = 0; k < n; ++k) {
-                const V slope = broadcast<V>(constants_.residual[j * n + k]);
+                const V coefficient = broadcast<V>(constants_.residual[j * n + k]);
                 const V* x = space_.x + k * size;
                 for (int e = 0; e < size; ++e)
-                    out[j * size + e] = multiply_add(slope, x[e], out[j * size + e]);
+                    out[j * size + e] = multiply_add(coefficient, x[e], out[j * size + e]);
             }
     }
 
@@ -234,7 +234,7 @@ private:
 
     // The outputs of the tile become derivatives of the mean loss.
     double differentiate_loss(int tile) {
-        V* const out = tile_slope(shape_.n_layers - 1, tile);
+        V* const out = tile_gradient(shape_.n_layers - 1, tile);
         T partial[tile_rows];
         for (int e = 0; e < size; ++e) {
             const V weighted = space_.share[e] * compute_loss(shape_, constants_.loss_parameter,
@@ -250,11 +250,11 @@ private:
     void backward(int tile) {
         for (int i = shape_.n_layers - 1; i > 0; --i) {
             const Layer& before = shape_.layers[i - 1];
-            V* const slope = tile_slope(i - 1, tile);
-            multiply(space_.layers[i].normalized.weight, space_.zeros, tile_slope(i, tile),
-                     shape_.layers[i].n_out, slope, before.n_out);
+            V* const gradient = tile_gradient(i - 1, tile);
+            multiply(space_.layers[i].normalized.weight, space_.zeros, tile_gradient(i, tile),
+                     shape_.layers[i].n_out, gradient, before.n_out);
             for_groups(before, [&](int unit, int e, std::size_t swap) {
-                sort_back(slope + unit * size + e, before.group_size, size, before.network,
+                sort_back(gradient + unit * size + e, before.group_size, size, before.network,
                           space_.layers[i - 1].swaps + swap);
             });
         }

@@ -50,7 +50,7 @@ template <class T>
 struct LayerSpace {
     using V = Vector<T>;
     V* in;           // what the layer is given: tiles of a chunk
-    V* slope;        // derivatives with respect to what it gives: tiles of a chunk
+    V* gradient;     // derivatives with respect to what it gives: tiles of a chunk
     Swap<V>* swaps;  // of the sort after it: one tile
     NormalizedWeight<T> normalized;
 };
@@ -75,7 +75,7 @@ struct Workspace {
             const int wider = layer.n_in > layer.n_out ? layer.n_in : layer.n_out;
             if (wider > widest) widest = wider;
             layers[i].in = arena.take<V>(n_in * size * n_tiles);
-            layers[i].slope = arena.take<V>(n_out * size * n_tiles);
+            layers[i].gradient = arena.take<V>(n_out * size * n_tiles);
             layers[i].swaps = arena.take<Swap<V>>(count_comparators(layer) * size);
             layers[i].normalized = {arena.take<T>(n_out * n_in), arena.take<T>(n_in * n_out),
                                     arena.take<T>(wider)};

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from isotone.training.train import train
     from isotone.transport.wasserstein import wasserstein
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "Scaling": "inputs.scaling",

@@ -83,3 +83,11 @@ def horner(coefficients: list[float], x: Floats) -> Floats:
     for coefficient in reversed(coefficients[:-1]):
         result = result * x + coefficient
     return result
+
+
+def divides(grid: float, clip: float) -> bool:
+    """Whether `grid` is a power of two and `clip` a multiple that float64 holds exactly."""
+    if not 0 < grid < np.inf or np.frexp(grid)[0] != 0.5:
+        return False
+    cells = clip / grid
+    return cells <= 2.0**52 and cells == np.rint(cells)

@@ -1,8 +1,9 @@
 """Plots of a frozen network: response curves, heat maps, slopes. Needs matplotlib, never torch.
 
-All functions draw on `ax`, or on new axes, and return the axes. Features are given by name or by
-number; points and axes are in raw units. A point `at` is a whole row, or numbers by name; what it
-does not say is the median of `X`, or else the center of the scaling.
+All functions draw on `ax`, or on new axes, and return the axes. Features, those of
+`frozen.inputs.encoded`, are given by name or by number; points and axes are in raw units. A point
+`at` is a whole row, or numbers by name; what it does not say is the median of `X`, or else the
+center of the scaling or of the knots.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isotone.certificate.certify import Certificate, certify
+from isotone.certificate.verdicts import kept_directions
 from isotone.extras import lacking
+from isotone.frozen.axes import usual_values
 from isotone.frozen.network import FrozenNetwork
 from isotone.typing import Floats
 
@@ -31,7 +34,6 @@ RESPONSE = "RdYlBu"  # as in the paper: like signal is blue, like background is 
 _MARKS = "ox^sDv+*"
 _CURVE, _GRID = 401, 121
 _MOST_POINTS = 1000
-_WIDEST = 3.0  # scaled units to either side of the center, where no data say more
 
 
 def response(
@@ -79,7 +81,7 @@ def response(
         bottom: Any = {"color": BLACK, "alpha": 0.4, "transform": ax.get_xaxis_transform()}
         ax.plot(ticks, np.zeros(len(ticks)), "|", **bottom)
     ax.set(
-        xlabel=_literal(frozen.features[i]),
+        xlabel=_literal(frozen.inputs.encoded[i]),
         ylabel=_literal(view.label),
         xlim=x[[0, -1]],
         xscale=_kind(frozen, i, x),
@@ -126,7 +128,7 @@ def heatmap(
     ax.figure.colorbar(image, ax=ax, label=_literal(view.label))
     if view.table is not None:
         _points(ax, view.table[:, [i, j]], y)
-    names = [_literal(frozen.features[k]) for k in (i, j)]
+    names = [_literal(frozen.inputs.encoded[k]) for k in (i, j)]
     ax.set(xlabel=names[0], xscale=_kind(frozen, i, axes[0]), xlim=axes[0][[0, -1]])
     ax.set(ylabel=names[1], yscale=_kind(frozen, j, axes[1]), ylim=axes[1][[0, -1]])
     return ax
@@ -143,18 +145,18 @@ def certificate(frozen: FrozenNetwork, *, output: Which = 0, ax: Axes | None = N
     output : name or number of the output, if there are several
     """
     k, found = _output(frozen, output), certify(frozen)
-    ax = _axes(ax, height=1.2 + 0.5 * frozen.n_features)
+    ax = _axes(ax, height=1.2 + 0.5 * len(frozen.inputs.encoded))
     colors = _judged(found, k)
     for i, slope in enumerate(slope for slope in found.slopes if slope.output == k):
         low, high = slope.scaled.low, slope.scaled.high
-        ax.barh(i, high - low, left=low, height=0.5, color=colors.get(slope.feature, GRAY))
+        ax.barh(i, high - low, left=low, height=0.5, color=colors[i])
         beside: Any = {"xycoords": ("axes fraction", "data"), "va": "center"}
         ax.annotate(f"{slope.raw} per unit", (1.02, i), **beside, fontsize="small")
     ax.use_sticky_edges = False  # a little room beside the bars
     ax.axvline(0.0, color=BLACK, linewidth=0.8)
     names = [
         f"{_literal(name, 28)}\n{_literal(frozen.direction(i))}"
-        for i, name in enumerate(frozen.features)
+        for i, name in enumerate(frozen.inputs.encoded)
     ]
     ax.set_yticks(range(len(names)), names)
     ax.set(
@@ -201,17 +203,18 @@ class _View:
         return cls(frozen, start, table, _output(frozen, output), probability)
 
     def axis(self, i: int, span: Span | None, n: int) -> Floats:
-        """Raw values of a feature: as given, over the data, or three scaled units about 0."""
+        """Raw values of a feature: as given, over the data, or over what is usual for it."""
         if span is not None:
             ends = np.array(span, dtype=np.float64)
             if ends.shape != (2,) or not np.all(np.isfinite(ends)) or ends[0] >= ends[1]:
                 raise ValueError(f"`span={span}` must be finite, (low, high) with low < high")
         else:
-            wide = np.tile([[-_WIDEST], [_WIDEST]], self.frozen.n_features)
             rows = self.table
             if rows is None or len(rows) == 0 or np.ptp(rows[:, i]) == 0:
-                rows = self.frozen.scaling.inverse(wide)
+                rows = usual_values(self.frozen)
             ends = np.append(rows[:, i], self.start[i])
+            if np.ptp(ends) == 0:  # a constant
+                ends = ends[0] + np.array([-1.0, 1.0])
         space = np.linspace if _kind(self.frozen, i, ends) == "linear" else np.geomspace
         values: Floats = space(ends.min(), ends.max(), n)
         return values
@@ -258,7 +261,7 @@ def _axes(ax: Axes | None, height: float = 4.8) -> Axes:
 
 
 def _feature(frozen: FrozenNetwork, feature: Which) -> int:
-    return _place("feature", feature, frozen.features)
+    return _place("feature", feature, frozen.inputs.encoded)
 
 
 def _two_features(frozen: FrozenNetwork, features: Any) -> tuple[int, int]:
@@ -290,27 +293,26 @@ def _place(what: str, which: Any, names: Sequence[str]) -> int:
 
 def _point(frozen: FrozenNetwork, at: Point | None, table: Floats | None) -> Floats:
     """A whole row: what `at` says, and medians or centers for the rest."""
-    start: Floats
-    if table is None or len(table) == 0:
-        start = frozen.scaling.inverse(np.zeros((1, frozen.n_features)))[0]
-    else:
-        start = np.median(table, axis=0)
+    names = frozen.inputs.encoded
+    known = usual_values(frozen)[1:2] if table is None or len(table) == 0 else table
+    start: Floats = np.median(known, axis=0)
     if isinstance(at, Mapping):
         for name, value in at.items():
             start[_feature(frozen, name)] = value
     elif at is not None:
         start = np.asarray(at, dtype=np.float64)
-    if start.shape != (frozen.n_features,) or not np.all(np.isfinite(start)):
+    if start.shape != (len(names),) or not np.all(np.isfinite(start)):
         raise ValueError(
-            f"`at={at!r:.100}` must be a row of {frozen.n_features} finite numbers "
-            f"({', '.join(frozen.features)}), or numbers by name"
+            f"`at={at!r:.100}` must be a row of {len(names)} finite numbers "
+            f"({', '.join(names)}), or numbers by name"
         )
     return start
 
 
 def _kind(frozen: FrozenNetwork, i: int, ends: Floats) -> str:
     """The kind of axis: logarithmic where the scaling is, over more than a decade."""
-    by_ratio = frozen.scaling.log[i] and frozen.scaling.offset[i] == 0 and ends.min() > 0
+    scaling, k = frozen.scaling, frozen.inputs.firsts[i]
+    by_ratio = scaling.log[k] and scaling.offset[k] == 0 and ends.min() > 0
     return "log" if by_ratio and ends.max() > 10.0 * ends.min() else "linear"
 
 
@@ -323,11 +325,15 @@ def _scores(frozen: FrozenNetwork, rows: Floats) -> Floats:
 
 
 def _envelope(found: Certificate, rows: Floats, start: Floats, i: int) -> tuple[Floats, Floats]:
-    """Bounds of the computed scores of rows that differ from `start` in feature i alone."""
-    frozen = found.frozen
-    u = frozen.snap(np.vstack([start, rows]))[:, i].astype(np.float64)
-    moved = (u[1:] - u[0])[:, None]
-    slopes = [slope.scaled for slope in found.slopes if slope.feature == frozen.features[i]]
+    """Bounds of the computed scores of rows that differ from `start` in feature i alone.
+
+    All copies of a feature move the same way, and each has its slope within that of the feature.
+    """
+    frozen, inputs = found.frozen, found.frozen.inputs
+    copies = slice(inputs.firsts[i], inputs.firsts[i] + inputs.counts[i])
+    u = frozen.snap(np.vstack([start, rows]))[:, copies].astype(np.float64)
+    moved = (u[1:] - u[0]).sum(axis=1, keepdims=True)
+    slopes = [slope.scaled for slope in found.slopes if slope.feature == inputs.encoded[i]]
     low, high = (np.array([getattr(s, end) for s in slopes]) * moved for end in ("low", "high"))
     score = _scores(frozen, start[None])
     own_rounding = 2.0**-50 * (np.abs(low) + np.abs(high) + np.abs(score))
@@ -357,13 +363,11 @@ def _lead(frozen: FrozenNetwork, scores: Floats, k: int, threshold: float | None
     return scores[:, k] - (threshold or 0.0)
 
 
-def _judged(found: Certificate, k: int) -> dict[str, str]:
-    """The color of every feature that has a direction."""
-    return {
-        v.feature: BLUE if v.real and v.computed is not False else ORANGE
-        for v in found.verdicts
-        if v.output == k
-    }
+def _judged(found: Certificate, k: int) -> list[str]:
+    """The color of every feature."""
+    kept = kept_directions(found.frozen, found.verdicts)
+    pairs = zip(found.frozen.directions[k], kept[k], strict=True)
+    return [GRAY if declared == 0 else BLUE if holds else ORANGE for declared, holds in pairs]
 
 
 def _thinned(rows: Any) -> Any:

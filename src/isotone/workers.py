@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from isotone.extras import lacking
+
 if TYPE_CHECKING:
     from distributed import Client
 
@@ -62,6 +64,30 @@ def run(
     """
     with closing(_results(workers, function, shared, tasks)) as results:
         yield results
+
+
+@contextmanager
+def workers_of(scheduler: str | None, n: int) -> Iterator[Workers]:
+    """So many processes, or a client of the given scheduler."""
+    if scheduler is None:
+        yield Processes(n)
+        return
+    with _connect(scheduler) as client:
+        yield client
+
+
+def _connect(address: str) -> Client:
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ImportError(lacking("`--scheduler`", "Dask", "sweep")) from error
+    try:
+        return Client(address, timeout="20s")  # type: ignore[no-untyped-call]
+    except OSError as error:
+        raise ValueError(
+            f"no Dask scheduler answers at `--scheduler {address}` ({error}); start one with "
+            "`dask scheduler`, or leave the option out to run on this machine"
+        ) from error
 
 
 def _results(

@@ -11,7 +11,7 @@ import pytest
 
 from isotone import FrozenNetwork, Scaling
 from isotone.certificate import bounds
-from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Members, Pointwise, Sort, Step
+from isotone.frozen.steps import ACTIVATIONS, Dense, Members, Pointwise, Sort, Step, residual_block
 from isotone.typing import Floats
 from networks import by_hand
 
@@ -56,11 +56,6 @@ def exact_step(step: Step, h: list[Fraction]) -> list[Fraction]:
             return [x if x > 0 else Fraction(slope) * x for x in h]
         case Pointwise("abs"):
             return [abs(x) for x in h]
-        case Blend(keep, weight, steps):
-            branch = exact_steps(steps, h)
-            return [
-                Fraction(keep) * x + Fraction(weight) * y for x, y in zip(h, branch, strict=True)
-            ]
         case Members(weights, members):
             parts = [exact_steps(member, h) for member in members]
             exact = [Fraction(weight) for weight in weights]
@@ -81,7 +76,7 @@ def chains(rng: np.random.Generator, dtype: str) -> list[tuple[Step, ...]]:
     def layer(n_out: int, n_in: int) -> Dense:
         return dense(rng, n_out, n_in, dtype)
 
-    block = Blend(0.25, 0.75, (layer(6, 6), Sort(3), layer(6, 6)))
+    block = residual_block(0.25, 0.75, (layer(6, 6), Sort(3), layer(6, 6)))
     return [
         (layer(2, 3),),
         (layer(6, 3), Sort(6), layer(6, 6), Sort(2), layer(2, 6)),
@@ -161,13 +156,16 @@ def test_layer_bounds_are_named() -> None:
     assert names == ["dense 1→2", "sort in groups of 2", "dense 2→1"]
     one = Dense(np.ones((1, 1)), np.zeros(1))
     ((name, *bound),) = bounds.layer_bounds((Members((0.5, -0.25), ((one,), (one, one))),))
-    assert name == "sum of 2 members such as dense 1→1"
+    assert name == "sum of 2 members such as dense 1→1 · dense 1→1"
+    ((name, *_),) = bounds.layer_bounds((Members((0.5,), ((one,),)),))
+    assert name == "one weighted member: dense 1→1"
     assert bound == pytest.approx([0.75, 0.75])
 
 
 def test_the_layer_bound_of_a_blend_is_that_of_its_matrix() -> None:
     mean = Dense(np.full((4, 4), 0.25), np.zeros(4))
-    ((_, one, inf),) = bounds.layer_bounds((Blend(0.0, 1.0, (mean,)),))
+    ((name, one, inf),) = bounds.layer_bounds((residual_block(0.0, 1.0, (mean,)),))
+    assert name == "residual block with dense 4→4"
     assert (one, inf) == pytest.approx((1.0, 1.0))
 
 
@@ -200,6 +198,9 @@ def test_outputs_of_members_differ_by_less_than_their_slopes() -> None:
     assert bounds.rival_slopes(ends_sorted, 3, 0) == pytest.approx(slopes + slopes[0])
 
 
-def test_other_metrics_need_a_dense_first_step() -> None:
-    with pytest.raises(ValueError, match="needs a dense first step"):
-        bounds.constants((Sort(1),), np.ones(1), "2")
+@pytest.mark.parametrize(("metric", "constant"), [("1", 0.5), ("2", 0.5), ("inf", 0.75)])
+def test_features_may_enter_any_step(metric: Any, constant: float) -> None:
+    """A sort of x and y with λ = 2 and 4 moves by at most the larger of 1/λ, or by both."""
+    found = bounds.constants((Sort(2),), np.array([2.0, 4.0]), metric)
+    assert np.all(found >= 0.5)
+    assert np.all(found <= constant * (1 + 1e-9))

@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from bench.last_bit import adversarial
-from isotone import FrozenNetwork, Log, MonotonicNetwork, Scaling, certify, freeze
+from isotone import FrozenNetwork, Knots, Log, MonotonicNetwork, Scaling, certify, freeze
 from isotone.certificate import bounds
-from isotone.frozen.steps import Blend, Dense
+from isotone.frozen.steps import Dense, residual_block
 from networks import by_hand, small
 
 certify_once = cache(certify)
@@ -245,7 +245,7 @@ def test_an_overflow_on_the_way_is_no_guarantee(weights: list[float]) -> None:
     steps = tuple(Dense(np.array([[w]], "float32"), zero) for w in weights)
     options = {"precision": "float32", "clip": 64.0, "grid": 2.0**-6}
     assert not certify(replace(by_hand(0.5), steps=steps, **options)).holds
-    blend = Blend(1.0, 0.0, steps[:2])
+    blend = residual_block(1.0, 0.0, steps[:2])
     certificate = certify(replace(by_hand(0.5), steps=(blend, steps[3]), **options))
     assert not certificate.holds
     assert certificate.to_dict()["rounding_errors"] == [None]
@@ -295,11 +295,11 @@ def test_a_helpful_shift_flips_fewer_rows_than_a_free_one() -> None:
 @pytest.mark.parametrize(
     ("shifts", "message"),
     [
-        ([0.1], "has 1 entries but the network has 3 features"),
+        ([0.1], "has 1 entries but the model has 3 columns"),
         ([(1, 0), 0, 0], "low ≤ high"),
         ([(1, 0, 2), 0, 0], "or pairs"),
         ([np.nan, 0, 0], "finite numbers"),
-        (0.1, "must have one entry per feature"),
+        (0.1, "must have one entry per column"),
     ],
 )
 def test_bad_shifts_are_explained(shifts: Any, message: str) -> None:
@@ -335,3 +335,22 @@ def test_infinity_becomes_null_in_json() -> None:
     data = json.loads(certify(replace(frozen, clip=2.0**20)).to_json())
     assert data["holds"] is False
     assert data["rounding_errors"] == [None]
+
+
+@pytest.mark.parametrize(
+    ("n_outputs", "words"),
+    [(1, ["free", "rises", "falls"]), (2, ["1 falls", "0 rises", "0 falls, 1 rises"])],
+)
+def test_a_notebook_shows_slopes_beside_the_directions_of_their_features(
+    n_outputs: int, words: list[str]
+) -> None:
+    knots = Knots.at([[0.0, 1.0, 2.0, 5.0], [-4.0, 0.0, 1.0], [10.0, 30.0]])
+    cst = knots.spread([[0, 1, -1], [-1, 0, 1]][:n_outputs]).tolist()
+    network = MonotonicNetwork([6, 8, n_outputs], monotonic_cst=cst, lipschitz=1.0)
+    frozen = freeze(network, knots=knots, features=["age", "income", "debt"])
+    text = certify(frozen)._repr_html_()
+    assert text.count("<tr><td>") == 3 * n_outputs
+    for slope in certify(frozen).slopes:
+        name = slope.feature if n_outputs == 1 else f"{slope.output}: {slope.feature}"
+        word = words[frozen.inputs.encoded.index(slope.feature)]
+        assert f"<td>{name}</td><td>{word}</td><td>{slope.scaled}</td>" in text

@@ -172,7 +172,7 @@ class TestShiftsByName:
     def test_unknown_names_are_refused(self) -> None:
         certificate = certify(classes())
         names = ", ".join(map(repr, certificate.frozen.features))
-        message = f"`shifts` names 'incme'; the features are {names}: name some of these"
+        message = f"`shifts` names 'incme'; the columns are {names}: name some of these"
         with pytest.raises(ValueError, match=message):
             certificate.flip_bound(X, {"incme": 1.0})
 

@@ -19,7 +19,7 @@ import isotone
 from isotone import FrozenNetwork, Log, Scaling, certify
 from isotone.certificate.certify import Interval
 from isotone.cli import main
-from isotone.cli.terminal import printable, within
+from isotone.cli.terminal import printable
 from isotone.data.table import numbers, open_table, write_table
 from isotone.frozen.steps import Dense, Sort
 from isotone.rounding import digits_up
@@ -137,10 +137,10 @@ def test_what_is_printed_is_a_bound() -> None:
     for x in np.concatenate(
         [rng.normal(size=200) * 10 ** rng.uniform(-300, 300, 200), [0.0, 1.0]]
     ):
-        low, high = within(Interval(x, x)).strip("[]").split(", ")
+        low, high = str(Interval(x, x)).strip("[]").split(", ")
         assert float(low) <= x <= float(high)
         assert float(digits_up(x)) >= x
-    assert within(Interval(-1587.0, -0.0)) == "[-1.59e+03, 0]"
+    assert str(Interval(-1587.0, -0.0)) == "[-1.59e+03, 0]"
     assert digits_up(np.inf) == "inf"
 
 
@@ -163,7 +163,7 @@ def test_certify_a_good_model(run: Run, model: Path) -> None:
         "computed scores are monotone to the last bit",
         certificate.fingerprint,
         "1-norm slope limit respected",
-        within(certificate.slopes[0].scaled),
+        str(certificate.slopes[0].scaled),
         f"E = {digits_up(certificate.rounding_errors[0])}",
         "dense 3→2",
         "Not guaranteed",
@@ -360,6 +360,18 @@ def test_score(run: Run, model: Path, tmp_path: Path, origin: str, suffix: str) 
     expected = isotone.load(model).score(numbers(batch, FEATURES))
     (found,) = written.batches(["id", "score"])
     assert np.array_equal(numbers(found, ["id", "score"]).T, [np.arange(1000), expected])
+
+
+@pytest.mark.parametrize(("n", "rows"), [(1, "1 row"), (2, "2 rows")])
+def test_score_counts_what_training_never_saw(
+    run: Run, model: Path, tmp_path: Path, n: int, rows: str
+) -> None:
+    (tmp_path / "in.csv").write_text("pt,chi2,eta\n1,2,3\n" + "1,,3\n" * n)
+    out = run(
+        "score", model, tmp_path / "in.csv", "--out", tmp_path / "o.csv", "--on-unseen", "skip"
+    )
+    told = f"{rows} held what no training row held; handled as `--on-unseen skip` says\n"
+    assert (out.code, out.out.endswith(f"\n{told}")) == (0, True)
 
 
 def test_score_a_large_csv_file(run: Run, model: Path, tmp_path: Path) -> None:

@@ -263,6 +263,33 @@ def test_rows_with_what_no_other_row_has_are_trained_on(
     assert frozen.features == ("a", "b", "missing(b)")
 
 
+@pytest.mark.parametrize("row", range(12))
+def test_a_category_of_one_row_is_trained_on(
+    row: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{i},{'rare' if i == row else 'ab'[i % 2]},{9.5 + i % 2}" for i in range(12)]
+    Path("table.csv").write_text("\n".join(["a,b,y", *lines]))
+    words = "table.csv --target y --categorical b --validation 0.5 --out out"
+    assert run("train", words, QUICK) == 0
+    frozen = isotone.load("out/model.isotone")
+    assert frozen.features == ("a", "b=a", "b=b", "b=rare")
+    assert frozen.classes == ("9.5", "10.5")  # as numbers, not as text
+
+
+def test_a_category_of_other_validation_rows_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{i},{'ab'[i % 2]},{i % 2}" for i in range(12)]
+    Path("table.csv").write_text("\n".join(["a,b,y", *lines]))
+    Path("other.csv").write_text("a,b,y\n1,a,0\n2,new,1\n")
+    words = "table.csv --target y --categorical b --validation other.csv --out out"
+    assert run("train", words, QUICK) == 2
+    assert "column 'b' holds 'new' in row 1" in capsys.readouterr().err
+    assert not Path("out").exists()
+
+
 def test_rows_of_weight_zero_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     lines = [f"{i},{i % 7},{i % 2},1" for i in range(24)]

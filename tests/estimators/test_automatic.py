@@ -9,7 +9,7 @@ import pytest
 
 from isotone import Log
 from isotone.estimators.automatic import choose_scaling
-from isotone.estimators.directions import slopes
+from isotone.estimators.directions import check_lipschitz
 
 RNG = np.random.default_rng(0)
 
@@ -37,5 +37,5 @@ def test_counts_with_zeros_get_a_logarithm_with_an_offset() -> None:
 
 
 def test_what_a_dictionary_of_slopes_leaves_out_is_to_be_chosen() -> None:
-    given = slopes({"a": 2.0, "b": 0.5}, ["a", "b", "c"])
+    given = check_lipschitz({"a": 2.0, "b": 0.5}, ["a", "b", "c"])
     np.testing.assert_array_equal(given, [2.0, 0.5, np.nan])

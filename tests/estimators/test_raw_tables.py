@@ -126,6 +126,8 @@ def test_the_radius_of_a_column_is_that_of_its_feature(model: isotone.MonotonicC
     assert np.isnan(radius.down[:, 0]).all()  # a city cannot move by a number
     np.testing.assert_array_equal(np.isnan(radius.down[:, 1]), X["income"].isna())
     assert not np.isnan(radius.down[:, 4]).any()
+    again = model.certificate_.certified_radius(X)
+    np.testing.assert_array_equal(again.down, radius.down)
 
 
 def test_parameters_are_per_column() -> None:

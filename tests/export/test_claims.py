@@ -19,7 +19,10 @@ import torch
 from bench import last_bit
 from isotone import FrozenNetwork, Scaling, certify, export, freeze
 from isotone.export.claim import Claim, claim
+from isotone.export.onnx.model import Onnx
 from isotone.frozen.steps import Dense
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Number
 from networks import by_hand, every_step, small
 
 TARGETS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -200,3 +203,12 @@ def test_integers_of_64_bits_are_ordered_in_sqlite(tmp_path: Path) -> None:
         connection.executemany("INSERT INTO data VALUES (?, ?, ?, ?)", rows)
         scores = connection.execute((tmp_path / "model.sql").read_text()).fetchall()
     assert np.all(np.diff(np.ravel(scores)) >= 0)
+
+
+def test_where_nothing_is_claimed_nothing_is_promised_about_missing_values() -> None:
+    inputs = Inputs((Number("income", fill=0.0),))
+    huge = replace(small((0, -1)), features=inputs.features, inputs=inputs)
+    huge = replace(huge, residual=np.array([[0.0, -1e36]]))
+    found = claim(Onnx(precision="float32"), huge)
+    assert found.guarantee.startswith("not claimed")
+    assert found.about_missing == ""

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from isotone import FrozenNetwork, MonotonicNetwork, Scaling, export, freeze
-from isotone.export import compiler, source
-from isotone.export.cpp import RUNTIME, Cpp
+from isotone.export.native import compiler, source
+from isotone.export.native.cpp import RUNTIME, Cpp
 from isotone.frozen.steps import Dense, Sort
 from networks import every_step, small
 from programs import HOSTILE, MODELS, STRICT, check_program, need, on_x86, root, write_program

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from isotone import export
-from isotone.export import compiler
-from isotone.export.cuda import RUNTIME, Cuda
+from isotone.export.native import compiler
+from isotone.export.native.cuda import RUNTIME, Cuda
 from networks import small
 from programs import MODELS, STRICT, check_program, need, root, write_program
 from test_parity import paper

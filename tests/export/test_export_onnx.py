@@ -13,7 +13,7 @@ import onnxruntime
 import pytest
 
 from isotone import FrozenNetwork, Scaling, certify, export
-from isotone.export.onnx import OPSET, Onnx
+from isotone.export.onnx.model import OPSET, Onnx
 from isotone.export.parity import check_rows
 from isotone.frozen.steps import Dense, Sort
 from networks import by_hand, every_step, small

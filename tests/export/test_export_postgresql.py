@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from export.test_raw import RAW, expected, model
 from isotone import FrozenNetwork, MonotonicNetwork, Scaling, export, freeze
-from isotone.export import parity, postgresql, sql, statement
-from isotone.export.sql import Sql
-from isotone.export.statement import literal, vanishing
-from isotone.export.summary import score_names
+from isotone.export import parity
+from isotone.export.sql import entry, postgresql, select, statement
+from isotone.export.sql.select import Sql
+from isotone.export.sql.statement import literal, vanishing
 from isotone.frozen.steps import ACTIVATIONS, Pointwise
 from networks import by_hand, draw_network, every_step, small
 
@@ -40,7 +40,7 @@ def server() -> Iterator[postgresql.Run]:
 @pytest.fixture
 def run(server: postgresql.Run, monkeypatch: pytest.MonkeyPatch) -> postgresql.Run:
     """The same server for every export of this file."""
-    monkeypatch.setitem(sql._RUN, "postgresql", server)
+    monkeypatch.setitem(select._RUN, "postgresql", server)
     return server
 
 
@@ -91,7 +91,7 @@ def test_numbers_that_vanish_or_overflow_are_no_error(run: postgresql.Run, tmp_p
     [
         (statement, "vanishing", lambda weight: 0.0, tiny_and_huge(), "underflow"),
         (statement, "_NEGLIGIBLE", 0.0, pointwise("softplus"), "underflow"),
-        (sql, "_near", lambda statement, x, reach: x, tiny_and_huge(), "overflow"),
+        (entry, "near", lambda statement, x, reach: x, tiny_and_huge(), "overflow"),
     ],
     ids=["products", "series", "scaling"],
 )
@@ -205,7 +205,10 @@ def test_what_postgresql_cannot_hold_is_refused() -> None:
 def test_the_parser_takes_every_statement(frozen: FrozenNetwork) -> None:
     pglast = pytest.importorskip("pglast")
     (parsed,) = pglast.parse_sql(Sql("postgresql", 't"x', ("a/*b",)).select(frozen))
-    assert [target.name for target in parsed.stmt.targetList] == ["a/*b", *score_names(frozen)]
+    assert [target.name for target in parsed.stmt.targetList] == [
+        "a/*b",
+        *frozen.names_of("score"),
+    ]
 
 
 def test_only_what_may_vanish_is_guarded() -> None:

@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone import FrozenNetwork, MonotonicNetwork, export, freeze
-from isotone.export.sql import Sql
-from isotone.export.statement import literal, quote
+from isotone.export.sql.select import Sql
+from isotone.export.sql.statement import literal, quote
 from networks import every_step, small
 
 DIALECTS = ("sqlite", "duckdb")

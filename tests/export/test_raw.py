@@ -16,6 +16,8 @@ import pytest
 
 from isotone import Engine, FrozenNetwork, export
 from isotone.export import parity
+from isotone.export.sql import select
+from isotone.export.sql.select import Sql
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Number, Ordered
 from networks import small
@@ -101,6 +103,25 @@ def test_duckdb_scores_the_raw_table(tmp_path: Path) -> None:
         connection.register("clients", pa.table(RAW))
         found = connection.execute((tmp_path / "m.sql").read_text()).fetchall()
     np.testing.assert_array_equal(np.array(found, float)[:, 0], expected())
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb"])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["1", "\t2\n", "\u00a0x\u3000", "1.0", " ", "-12"],
+        [1.0, 2.0, -0.5, -12.0, None, 1e6],
+        [1, 2, 3, -12, None, 1000000],
+    ],
+)
+def test_databases_read_categories_as_isotone_does(cells: list[Any], dialect: Any) -> None:
+    """White space of any kind is not part of a text, and 1.0 is the category 1."""
+    inputs = Inputs((Category("zone", ("-12", "1", "2", "x", "-0.5")),))
+    frozen = replace(small((0,) * 5), features=inputs.features, inputs=inputs)
+    found = select._RUN[dialect](Sql(dialect, "t").select(frozen), "t", {"zone": cells})
+    expected = Engine(frozen, on_unseen="skip")({"zone": cells})
+    np.testing.assert_array_equal(np.array(found, float)[:, 0], expected)
+    assert 1 < np.isnan(expected).sum() < 4
 
 
 def test_onnx_takes_strings_and_numbers(tmp_path: Path) -> None:

@@ -277,7 +277,7 @@ def test_what_freezing_itself_could_get_wrong_is_noticed(monkeypatch: pytest.Mon
         with pytest.raises(RuntimeError, match="fails its certificate"):
             freeze(network)
     with monkeypatch.context() as patch:
-        patch.setattr(margin, "_shrink", lambda step, factors, frozen: step)
+        patch.setattr(margin, "_shrink", lambda frozen, factors: frozen.steps)
         with pytest.raises(RuntimeError, match="could not be brought below their bounds"):
             freeze(network)
     with monkeypatch.context() as patch:

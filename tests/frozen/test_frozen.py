@@ -18,7 +18,8 @@ import isotone
 from isotone import Engine, FrozenNetwork, MonotonicNetwork, Scaling, freeze
 from isotone._engine import find_probabilities
 from isotone.frozen import reference
-from isotone.frozen.steps import ACTIVATIONS, Blend, Dense, Members, Pointwise, Sort
+from isotone.frozen.reference import Units
+from isotone.frozen.steps import ACTIVATIONS, Dense, Members, Pointwise, Sort, residual_block
 from networks import by_hand, every_step, small
 
 
@@ -135,8 +136,11 @@ def test_activations_are_those_of_torch(name: str) -> None:
     h = rows(1000, 4).T * 3
     step = Pointwise(name, 0.3 if name == "leaky_relu" else 0.0)
     expected = TORCH[name](torch.as_tensor(h)).numpy()
-    assert np.allclose(step(h), expected, rtol=0, atol=3e-9)  # torch's softplus is cut at 20
-    slope = np.abs(np.diff(step(np.sort(h)))) / np.maximum(np.diff(np.sort(h)), 1e-300)
+    found = Units().pointwise(step, h)
+    assert np.allclose(found, expected, rtol=0, atol=3e-9)  # torch's softplus is cut at 20
+    along = np.sort(h)
+    rise = np.abs(np.diff(Units().pointwise(step, along)))
+    slope = rise / np.maximum(np.diff(along), 1e-300)
     assert slope.max() <= step.constant * (1 + 1e-6)
 
 
@@ -149,11 +153,14 @@ def test_every_activation_has_a_torch_counterpart() -> None:
     [
         (lambda: Dense(np.ones((2, 3)), np.ones(3)), "needs shapes"),
         (lambda: Dense(np.full((1, 1), np.nan), np.ones(1)), "finite numbers"),
-        (lambda: Pointwise("gelu"), "'gelu' is unknown"),
+        (
+            lambda: Pointwise("gelu"),
+            "`activation='gelu'` is unknown; choose from 'abs'",
+        ),
         (lambda: Pointwise("leaky_relu", np.inf), "must be finite"),
-        (lambda: Blend(np.nan, 0.5, ()), "finite numbers"),
-        (lambda: Members((1.0,), ()), "members need a weight and at least one step each"),
-        (lambda: Members((0.5, 0.5), ((Sort(1),), ())), r"members of \[1, 0\] steps"),
+        (lambda: residual_block(np.nan, 0.5, ()), "weights of members must be finite"),
+        (lambda: Members((), ()), "got 0 weights for 0 members"),
+        (lambda: Members((1.0,), ()), "at least one member, and one weight per member"),
         (lambda: Members((0.5,), ((Sort(1),), (Sort(1),))), "got 1 weights"),
         (lambda: Members((np.inf,), ((Sort(1),),)), "weights of members must be finite"),
         (
@@ -162,10 +169,9 @@ def test_every_activation_has_a_torch_counterpart() -> None:
             ),
             r"members need as many outputs as each other; got \[1, 2\]",
         ),
-        (lambda: Blend(0.1, 0.5, ()), "float32 numbers"),
         (
-            lambda: Blend(0.5, 0.5, (Dense(np.ones((2, 3)), np.ones(2)),)).width(3),
-            "keeps the width",
+            lambda: residual_block(0.5, 0.5, (Dense(np.ones((2, 3)), np.ones(2)),)).width(3),
+            r"as many outputs as each other; got \[3, 2\]",
         ),
         (lambda: Sort(3).width(4), "does not divide 4"),
         (lambda: Dense(np.ones((2, 3)), np.ones(2)).width(4), "takes 3 inputs but gets 4"),

@@ -35,7 +35,7 @@ from isotone import (
 )
 from isotone.export.json import read, to_dict
 from isotone.frozen import modelfile, reference
-from isotone.frozen.steps import Blend, Dense, Pointwise, Sort, Step
+from isotone.frozen.steps import Dense, Pointwise, Sort, Step, residual_block
 from isotone.training.fused import FusedTrainer
 from networks import small
 from programs import root
@@ -64,7 +64,7 @@ def wide(n: int, group_size: int) -> FrozenNetwork:
 def nested(depth: int) -> FrozenNetwork:
     step: Step = Pointwise("abs")
     for _ in range(depth):
-        step = Blend(0.5, 0.5, (step, Pointwise("leaky_relu", 0.5)))
+        step = residual_block(0.5, 0.5, (step, Pointwise("leaky_relu", 0.5)))
     return frozen((step, dense(1, 1)))
 
 

@@ -14,56 +14,18 @@ import torch
 from isotone import Engine, FrozenNetwork, MonotonicNetwork, Scaling, certify, export, freeze, load
 from isotone._engine import Program
 from isotone.certificate.bounds import rounding_errors
-from isotone.export.cpp import Cpp
-from isotone.frozen import reference
+from isotone.export.native.cpp import Cpp
+from isotone.export.native.cuda import Cuda
+from isotone.export.native.header import Header
+from isotone.frozen import modelfile, reference
 from isotone.frozen.lookup import Copies
-from isotone.frozen.steps import Dense, Members, Sort, Step, run
+from isotone.frozen.reference import Units
+from isotone.frozen.steps import Dense, Members, Sort
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Number
 from isotone.inputs.knots import Knots
 from isotone.typing import Floats
-
-KNOTS = ([0.0, 0.3, 0.7, 1.0, 4.0], [-2.0, 1.0], np.linspace(-1.0, 1.0, 18).tolist())
-
-
-def copied(n_outputs: int = 1, n_members: int = 1, seed: int = 0, **options: Any) -> FrozenNetwork:
-    """A network of five copies of one column, one column as it is, a logarithm and 17 copies."""
-    rng = np.random.default_rng(seed)
-    codes, dtype = Knots.at(KNOTS), options.get("precision", "float64")
-    sources = np.insert(codes.columns, 5, 2)
-    sources[6:] += 1
-    center, factor = (np.insert(a, 5, 0.5) for a in (codes.scaling.center, codes.scaling.factor))
-    log = np.arange(len(sources)) == 5
-    scaling = Scaling(log, 0.25 * log, np.full(len(log), 1e-3), center, factor)
-
-    def dense(n_out: int, n_in: int) -> Dense:
-        weight = rng.normal(size=(n_out, n_in))
-        return Dense(weight.astype(dtype), rng.normal(size=n_out).astype(dtype))
-
-    n, inputs = len(sources), Inputs.numbers(["x0", "x1", "x2", "x3"], sources.tolist())
-    widths = [int(width) for width in 2 * rng.integers(1, 19, n_members)]
-    members: list[tuple[Step, ...]] = [
-        (dense(width, n), Sort(2), dense(n_outputs, width)) for width in widths
-    ]
-    many = Members(tuple(rng.normal(size=n_members).astype("f4").tolist()), tuple(members))
-    return FrozenNetwork(
-        features=inputs.features,
-        inputs=inputs,
-        scaling=scaling,
-        steps=(many,) if n_members > 1 else members[0],
-        residual=rng.normal(size=(n_outputs, n)).astype("f4"),
-        lipschitz=np.ones(n),
-        monotonic_cst=np.zeros((n_outputs, n), np.int8),
-        **options,
-    )
-
-
-def seams() -> Floats:
-    """All knots, their neighbors, and what is around and far beyond them."""
-    knots = np.array([knot for column in KNOTS for knot in column])
-    near = [np.nextafter(knots, -np.inf), knots, np.nextafter(knots, np.inf)]
-    around = [knots + sign * 2.0**-k for k in (10, 20, 21, 22, 40, 50) for sign in (-1, 1)]
-    return np.unique(np.concatenate([*near, *around, [-1e300, 1e300, 0.0]]))
+from networks import KNOTS, copied, seams
 
 
 def rows(n: int, seed: int = 0) -> Floats:
@@ -97,7 +59,7 @@ def test_scores_are_those_of_all_copies_to_within_e(precision: Any, n_members: i
     for x, score in zip(X, frozen.score(X).astype(np.float64), strict=True):
         (u,) = frozen.snap(x[None]).astype(np.float64)
         wide = [replace_numbers(step) for step in plain.steps]
-        exact = run(tuple(wide), u[:, None])[:, 0] + frozen.residual @ u
+        exact = Units().run(tuple(wide), u[:, None])[:, 0] + frozen.residual @ u
         assert np.all(np.abs(score - exact) <= error + 1e-10)
 
 
@@ -219,8 +181,6 @@ def test_slopes_and_verdicts_are_along_columns() -> None:
     for slope, most in zip(certificate.slopes, steep, strict=True):
         assert 0.0 <= slope.raw.low <= slope.raw.high
         assert slope.raw.high == pytest.approx(most, rel=1e-12)
-    with pytest.raises(ValueError, match="a certified radius is not available for a network with"):
-        certificate.certified_radius(rows(2)[:, :3])
 
 
 def test_knots_are_frozen_with_the_raw_columns(tmp_path: Path) -> None:
@@ -240,26 +200,53 @@ def test_knots_are_frozen_with_the_raw_columns(tmp_path: Path) -> None:
         freeze(frozen, knots=knots)
 
 
-def test_copies_must_be_in_order() -> None:
-    scaling = Scaling.identity(3)
-    center = np.array([3.0, 0.0, 0.0])
-    turned = Scaling(scaling.log, scaling.offset, scaling.floor, center, np.ones(3))
-    with pytest.raises(ValueError, match="the copies of column 0 are out of order"):
-        Copies.of((0, 0, 0), turned, 1.0, None, "float64")
+def moved_tiles(center: list[float], factor: list[float]) -> Scaling:
+    plain = Scaling.identity(len(center))
+    return Scaling(plain.log, plain.offset, plain.floor, np.array(center), np.array(factor))
 
 
-@pytest.mark.parametrize("target", ["onnx", "sql", "cuda", "torch"])
-def test_exports_refuse_knots(target: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=f"an export to {target} is not available for a"):
-        export.write(copied(), target, tmp_path / "m")
+@pytest.mark.parametrize(
+    "center", [[3.0, 0.0, 0.0], [0.0, 2.0 - 2.0**-52, 4.0], [0.0, 0.0, 2.0], [-2.0, 0.0, 1.0]]
+)
+def test_copies_are_in_order_and_their_tiles_disjoint(center: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"are out of order, or their tiles overlap; copies must"):
+        Copies.of((0, 0, 0), moved_tiles(center, [1.0] * 3), 1.0, None, "float64")
+    touching = moved_tiles([-2.0, 0.0, 2.0], [1.0] * 3)
+    assert Copies.of((0, 0, 0), touching, 1.0, None, "float64").counts == (3,)
 
 
+def test_a_file_with_overlapping_tiles_is_refused(tmp_path: Path) -> None:
+    certified_copies(0, 1).save(tmp_path / "m.isotone")
+    content, arrays = modelfile.read(tmp_path / "m.isotone")
+    content["scaling"]["factor"][1] = np.nextafter(content["scaling"]["factor"][1] / 2, 0.0)
+    modelfile.write(tmp_path / "m.isotone", content, arrays)
+    with pytest.raises(ValueError, match="copies 0 and 1 are out of order, or their tiles overl"):
+        load(tmp_path / "m.isotone")
+
+
+def test_a_copy_that_is_not_done_where_the_next_begins_is_refused() -> None:
+    """As computed: the end of a wide tile is rounded to within a narrow one."""
+    apart = moved_tiles([-1.220445851416318e18, 85.0], [8.193726897752225e-19, 2.0**-4])
+    with pytest.raises(ValueError, match=r"copy 1 has left -1 before copy 0 is \+1, as"):
+        Copies.of((0, 0), apart, 1.0, None, "float64")
+    assert Copies.of((0, 0), apart, 1.0, 2.0**-20, "float64").counts == (2,)
+    with pytest.raises(ValueError, match="use a finer grid, or tiles further apart"):
+        Copies.of((0, 0), moved_tiles([0.0, 2.0], [1.0, 1.0]), 4.0, 4.0, "float64")
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
 @pytest.mark.parametrize("n_members", [1, 3])
-def test_exported_headers_look_up_the_bits_of_the_engine(n_members: int, tmp_path: Path) -> None:
-    frozen = copied(2, n_members, grid=None if n_members == 1 else 2.0**-20)
-    export.write(frozen, "cpp", tmp_path / "m")
+@pytest.mark.parametrize(("target", "header"), [("cpp", Cpp()), ("cuda", Cuda())])
+def test_exported_headers_look_up_the_bits_of_the_engine(
+    target: str, header: Header, n_members: int, precision: Any, tmp_path: Path
+) -> None:
+    grid = None if n_members == 1 else 2.0**-20
+    frozen = copied(2, n_members, grid=grid, precision=precision)
+    export.write(frozen, target, tmp_path / "m")
     X = rows(300)
-    assert np.array_equal(Cpp().score(frozen, tmp_path / "m", X), frozen.score(X))
+    found, tolerance = header.score(frozen, tmp_path / "m", X), header.tolerance(frozen)
+    assert np.all(tolerance == 0) == (precision == "float64")
+    assert np.all(np.abs(found - frozen.score(X)) <= tolerance)
 
 
 def test_programs_refuse_copies_that_do_not_fit() -> None:

@@ -182,7 +182,7 @@ def test_rows_unlike_any_in_training_cost_no_other_row_its_score(tmp_path: Path)
     columns = {name: [1.0, 2.0, 3.0] for name in FROZEN.features}
     strange = columns | {FROZEN.features[0]: [1.0, None, 3.0]}
     pyarrow.parquet.write_table(pa.table(strange), source)
-    for policy, expected in (("skip", None), (-7.5, -7.5)):
+    for policy, expected in (("skip", None), ("missing", None), (-7.5, -7.5)):
         scored = Scoring(FROZEN, on_unseen=policy).score(str(source), str(target))  # type: ignore[arg-type]
         assert scored == (3, 1)
         found = pyarrow.parquet.read_table(target)["score"].to_pylist()

@@ -16,8 +16,6 @@ import pytest
 
 import isotone
 from isotone import FrozenNetwork, certify
-from isotone.data.categories import MAX_CATEGORIES, find_inputs
-from isotone.data.table import open_table
 from isotone.frozen import modelfile
 from isotone.frozen.engine import Engine
 from isotone.inputs.cells import is_blank, labels
@@ -169,9 +167,27 @@ def test_the_unseen_can_count_as_missing(column: str) -> None:
     np.testing.assert_array_equal(scores, frozen.score(blank))
 
 
-def test_a_missing_value_without_a_meaning_stays_an_error() -> None:
-    with pytest.raises(ValueError, match="'member' is missing in row 1"):
-        model().score(with_unseen("member"), on_unseen="missing")
+@pytest.mark.parametrize("cell", ["Paris", None])
+def test_a_category_of_a_complete_column_can_be_none_of_those_known(cell: str | None) -> None:
+    frozen = model(Inputs((Category("city", ("Oslo", "Rome")), Number("age"))))
+    with pytest.warns(UserWarning, match="1 of 2 rows"):
+        scores = frozen.score({"city": [cell, "Rome"], "age": [1, 2]}, on_unseen="missing")
+    np.testing.assert_array_equal(scores, frozen.score_features(np.array([[0, 0, 1], [0, 1, 2]])))
+
+
+@pytest.mark.parametrize("cell", [None, "many", math.inf])
+def test_a_number_that_nothing_stands_in_for_costs_its_row_alone_the_score(cell: Any) -> None:
+    frozen = model(Inputs((Number("age"), Ordered("size", ("S", "M", "L")))))
+    expected = frozen.score({"age": [1, 2], "size": ["M", "M"]})
+    for strange in (
+        {"age": pa.array([str(cell), "2"]), "size": ["M", "M"]},
+        {"age": [1, 2], "size": pa.array([str(cell), "M"])},
+    ):
+        engine = Engine(frozen, on_unseen="missing")
+        scores = engine(strange)
+        assert math.isnan(scores[0])
+        assert scores[1] == expected[1]
+        assert engine.n_unseen == 1
 
 
 def test_rows_that_a_policy_decided_about_are_counted() -> None:
@@ -251,19 +267,9 @@ def test_a_table_without_a_column_is_refused() -> None:
         model().score(COLUMNS | {"age": ["a", 1, 2, 3]})
 
 
-def test_categories_are_found_in_a_table(tmp_path: Path) -> None:
-    path, table = tmp_path / "table.parquet", pa.table(COLUMNS)
-    pa.parquet.write_table(table.set_column(2, "city", table["city"].dictionary_encode()), path)
-    found = find_inputs(open_table(path), ["age", "city"], ["city"])
-    assert found == Inputs((Number("age"), Category("city", ("Oslo", "Rome", None))))
-    assert found.with_fills({"age": 35.0}).columns[0] == Number("age", 35.0)
-
-
-def test_too_many_categories_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "table.parquet"
-    pa.parquet.write_table(pa.table({"id": [str(i) for i in range(MAX_CATEGORIES + 1)]}), path)
-    with pytest.raises(ValueError, match=r"'id' holds more than 64 categories.* leave it out"):
-        find_inputs(open_table(path), ["id"], ["id"])
+def test_fills_are_for_what_has_no_category_of_missing_values() -> None:
+    found = INPUTS.with_fills({"age": 36.0, "city": 1.0})
+    assert found.columns == (Number("age", 36.0), *INPUTS.columns[1:])
 
 
 def test_columns_that_hold_no_text_are_refused() -> None:
@@ -281,3 +287,23 @@ def test_blanks() -> None:
 def test_equal_fills_are_one_model() -> None:
     fills = 0, 0.0, -0.0, np.float64(0.0)
     assert len({repr(Number("a", fill)) for fill in fills}) == 1  # type: ignore[arg-type]
+
+
+def test_columns_in_another_order_than_the_features_are_refused() -> None:
+    frozen = small((1, 0))
+    turned = Inputs.numbers(frozen.features[::-1])
+    with pytest.raises(ValueError, match="which are not the 2 of the network"):
+        replace(frozen, inputs=turned)
+
+
+def test_a_category_that_looks_blank_is_new_and_not_missing() -> None:
+    inputs = Inputs((Category("city", ("Oslo", None)),))
+    with pytest.raises(ValueError, match="column 'city' holds 'n/a' in row 0"):
+        inputs.encode({"city": ["n/a"]})
+    with pytest.raises(ValueError, match="column 'city' holds 'true' in row 0"):
+        inputs.encode({"city": [True]})
+
+
+def test_integers_beyond_64_bits_are_explained() -> None:
+    with pytest.raises(ValueError, match="'x' mixes kinds of values, or holds integers beyond 64"):
+        Inputs.numbers(["x"]).encode({"x": [2**70, 1]})

@@ -24,6 +24,8 @@ from isotone import (
     LipschitzNetwork,
     MonotonicNetwork,
     Residual,
+    certify,
+    freeze,
 )
 from isotone.nn.layers import BoundedLayer
 
@@ -275,6 +277,10 @@ def test_rival_classes_are_refused(directions: Any, message: str) -> None:
         ),
         (lambda: MonotonicNetwork([2, 1], monotonic_cst=[1, 2]), "must hold -1"),
         (
+            lambda: MonotonicNetwork([2, 1], monotonic_cst=[1, 1], least_slopes=[1, -1]),
+            r"`least_slopes=\[1, -1\]` must be between 0 and 1e\+20, one number",
+        ),
+        (
             lambda: LipschitzNetwork([2, 1])(torch.zeros(3)),
             "takes rows of 2 features but got shape",
         ),
@@ -298,3 +304,22 @@ def test_widths_and_modules_cannot_be_mixed() -> None:
 
 def test_widths_may_be_numpy_integers() -> None:
     assert LipschitzNetwork(list(np.array([2, 4, 1]))).n_outputs == 1
+
+
+def test_scores_go_their_way_by_the_least_slope_at_least() -> None:
+    rng = np.random.default_rng(0)
+    network = MonotonicNetwork(
+        [3, 8, 1], monotonic_cst=[1, -1, 0], lipschitz=2.0, least_slopes=[0.5, 3.0, 7.0]
+    )
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.mul_(1e3)
+    frozen = freeze(network)
+    x = np.rint(rng.normal(size=(500, 3)) * 64) / 64
+    for feature, least in ((0, 0.5), (1, -3.0)):
+        step = np.eye(3)[feature] * rng.integers(1, 64, (500, 1)) / 64
+        rise = (frozen.score(x + step) - frozen.score(x)) / step[:, feature]
+        assert np.all(rise * np.sign(least) >= abs(least) * (1 - 1e-12))
+        interval = certify(frozen).slopes[feature].scaled
+        assert max(interval.low, -interval.high) >= abs(least)
+    assert np.array_equal(network.residual(), [[2.5, -5.0, 0.0]])

@@ -50,9 +50,9 @@ ESCAPE = """() => {
     const { app } = isotone;
     return Math.max(...isotone.responses(app, app.curved, 50).flatMap(({ control, samples }) => {
         const i = control.feature;
-        const here = app.network.scale(i, app.row[i]);
+        const here = app.network.position(i, app.row[i]);
         return samples.map(({ value, scores }) => {
-            const step = app.network.scale(i, value) - here;
+            const step = app.network.position(i, value) - here;
             const parts = [app.network, app.judge, app.scores, app.view, i, step];
             const [low, high] = isotone.envelope(...parts);
             return Math.max(low - app.show(scores), app.show(scores) - high);

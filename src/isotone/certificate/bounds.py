@@ -16,21 +16,23 @@ is rounded upward.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
 from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.program import Language
 from isotone.frozen.steps import (
     ACTIVATIONS,
-    Blend,
     Dense,
     Members,
     Pointwise,
     Sort,
-    Step,
-    width_after,
+    Steps,
+    change_last,
+    ends_dense,
 )
 from isotone.rounding import MatrixNorms, add, divide, gamma, multiply, root, total, totals
 from isotone.typing import Floats, Metric
@@ -42,59 +44,38 @@ _ARITHMETIC = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Change:
-    """Bounds of the 1-norm and ∞-norm of a change of the units; arrays hold several changes."""
-
-    one: Floats
-    inf: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Numbers:
-    """What is known of the computed units: their size, their error, how many they are."""
-
-    size: Change
-    error: Change
-    width: int
-    reach: Floats | None = None  # of copies of columns: the largest size of each
-
-
-def slopes(steps: tuple[Step, ...], n_features: int) -> Floats:
+def slopes(steps: Steps, n_features: int) -> Floats:
     r"""Bounds of the slope :math:`|\partial g_j / \partial x_i|`, (n_outputs, n_features)."""
-    return _outputs(steps, _Single(n_features), n_features)
+    return _Growth().run(steps, _Single.of(n_features)).rows()
 
 
-def rival_slopes(steps: tuple[Step, ...], n_features: int, k: int) -> Floats:
+def rival_slopes(steps: Steps, n_features: int, k: int) -> Floats:
     r"""Bounds of :math:`|\partial (g_k - g_l) / \partial x_i|` for all l, (n_outputs, n_features).
 
     Outputs that read the same units differ less than the sum of their slopes.
     """
     each = slopes(steps, n_features)
-    apart, differences = add(each[k], each), _differences(steps, k)
-    if differences is None:
+    apart = add(each[k], each)
+    if not ends_dense(steps):
+        return apart
+    try:
+        differences = change_last(steps, lambda step: _difference(step, k))
+    except OverflowError:
         return apart
     return np.minimum(apart, slopes(differences, n_features))
 
 
-def _differences(steps: tuple[Step, ...], k: int) -> tuple[Step, ...] | None:
-    """Steps whose slopes bound those of g_k - g_l; None if the last step is not dense."""
-    last = steps[-1]
-    if isinstance(last, Members):
-        members = tuple(_differences(member, k) for member in last.members)
-        found = tuple(member for member in members if member is not None)
-        return (*steps[:-1], Members(last.weights, found)) if len(found) == len(members) else None
-    if not isinstance(last, Dense):
-        return None
-    weight = last.weight.astype(np.float64)
+def _difference(step: Dense, k: int) -> Dense:
+    """A step whose rows bound those of row k less each."""
+    weight = step.weight.astype(np.float64)
     with np.errstate(over="ignore"):
         difference = add(np.abs(weight[k] - weight), np.abs(weight[k] - weight) * 2.0**-52)
     if not np.all(np.isfinite(difference)):
-        return None
-    return (*steps[:-1], Dense(difference, np.zeros(len(weight))))
+        raise OverflowError
+    return Dense(difference, np.zeros(len(weight)))
 
 
-def constants(steps: tuple[Step, ...], lipschitz: Floats, metric: Metric) -> Floats:
+def constants(steps: Steps, lipschitz: Floats, metric: Metric) -> Floats:
     r"""Bounds of every output's Lipschitz constant when inputs are measured in units of 1/λᵢ.
 
     The smallest :math:`c_j` found with :math:`|g_j(x) - g_j(y)| \le c_j \|\Lambda(x - y)\|_p`;
@@ -103,7 +84,139 @@ def constants(steps: tuple[Step, ...], lipschitz: Floats, metric: Metric) -> Flo
     if metric == "1":
         largest: Floats = divide(slopes(steps, len(lipschitz)), lipschitz).max(axis=1)
         return largest
-    return _outputs(steps, _Ball(lipschitz, metric), len(lipschitz))[:, 0]
+    return _Growth().run(steps, _Ball.of(lipschitz, metric)).rows()[:, 0]
+
+
+def layer_bounds(steps: Steps) -> list[tuple[str, float, float]]:
+    """Name, 1-norm and ∞-norm bound of every step."""
+    in_one, in_inf = Change(np.ones(1), np.ones(1)), Change(np.full(1, math.inf), np.ones(1))
+    result = []
+    for step in steps:
+        if isinstance(step, Dense):
+            bound = float(step.norms.column_sum.max()), float(step.norms.row_sum.max())
+        else:
+            one, inf = (_Growth().run((step,), Motion(c, 1)).change for c in (in_one, in_inf))
+            bound = float(one.one[0]), float(inf.inf[0])
+        result.append((str(step), *bound))
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Bounds of the 1-norm and ∞-norm of a change of the units; arrays hold several changes."""
+
+    one: Floats
+    inf: Floats
+
+    def __add__(self, other: Change) -> Change:
+        return Change(add(self.one, other.one), add(self.inf, other.inf))
+
+    def __mul__(self, factor: float) -> Change:
+        return Change(multiply(factor, self.one), multiply(factor, self.inf))
+
+    def through(self, norms: MatrixNorms) -> Change:
+        """The largest change after a matrix."""
+        column, row = norms.column_sum.max(), norms.row_sum.max()
+        return Change(
+            np.minimum(multiply(column, self.one), multiply(norms.sum, self.inf)),
+            np.minimum(multiply(row, self.inf), multiply(norms.max, self.one)),
+        )
+
+    def rows(self, norms: MatrixNorms) -> Floats:
+        """The largest change of every single unit after a matrix, (n_out, n_changes)."""
+        by_one = multiply(norms.row_max[:, None], np.atleast_1d(self.one))
+        by_inf = multiply(norms.row_sum[:, None], np.atleast_1d(self.inf))
+        return np.minimum(by_one, by_inf)
+
+
+def _each(value: float, width: int) -> Change:
+    """The same change of every unit."""
+    return Change(multiply(width, value), np.asarray(value))
+
+
+def _weigh(weights: tuple[float, ...], parts: list[Change]) -> Change:
+    """The change of a weighted sum."""
+    scaled = (part * abs(w) for w, part in zip(weights, parts, strict=True))
+    return reduce(Change.__add__, scaled)
+
+
+def _weigh_rows(weights: tuple[float, ...], parts: list[Floats]) -> Floats:
+    return reduce(add, (multiply(abs(w), part) for w, part in zip(weights, parts, strict=True)))
+
+
+class Motion:
+    """How far the units can move: together, and each by itself, (n_units, n_changes)."""
+
+    def __init__(
+        self, change: Change, width: int, rows: Callable[[], Floats] | None = None
+    ) -> None:
+        self.change, self.width = change, width
+        self.rows = rows or self._alike
+
+    def _alike(self) -> Floats:
+        """No unit moves further than all together."""
+        return np.tile(np.minimum(self.change.one, self.change.inf), (self.width, 1))
+
+    def through(self, step: Dense) -> Motion:
+        """After a dense step."""
+        norms, change = step.norms, self.change
+        return Motion(change.through(norms), len(step.bias), lambda: change.rows(norms))
+
+
+class _Single(Motion):
+    """One feature at a time moves by one."""
+
+    @classmethod
+    def of(cls, n_features: int) -> _Single:
+        ones = np.ones(n_features)
+        return cls(Change(ones, ones), n_features)
+
+    def through(self, step: Dense) -> Motion:
+        change = Change(step.norms.column_sum, step.norms.column_max)
+        return Motion(change, len(step.bias), lambda: np.abs(step.weight.astype(np.float64)))
+
+
+class _Ball(Motion):
+    """All features move together, by one as the metric measures them in units of 1/λᵢ."""
+
+    lipschitz: Floats
+    metric: Metric
+
+    @classmethod
+    def of(cls, lipschitz: Floats, metric: Metric) -> _Ball:
+        unit = divide(np.ones((1, len(lipschitz))), lipschitz)
+        ball = cls(Change(_dual_norms(unit, metric), unit.max(axis=1)), len(lipschitz))
+        ball.lipschitz, ball.metric = lipschitz, metric
+        return ball
+
+    def through(self, step: Dense) -> Motion:
+        rows = _dual_norms(divide(np.abs(step.weight), self.lipschitz), self.metric)
+        change = Change(np.array([total(rows)]), np.array([rows.max()]))
+        return Motion(change, len(step.bias), lambda: rows[:, None])
+
+
+def _dual_norms(rows: Floats, metric: Metric) -> Floats:
+    """The largest sum of every row times a vector that is 1 in the 2- or ∞-norm."""
+    return root(totals(multiply(rows, rows))) if metric == "2" else totals(rows)
+
+
+class _Growth(Language[Motion]):
+    """How far the units can move after a step."""
+
+    def dense(self, step: Dense, h: Motion) -> Motion:
+        return h.through(step)
+
+    def sort(self, step: Sort, h: Motion) -> Motion:
+        return Motion(h.change, h.width)
+
+    def pointwise(self, step: Pointwise, h: Motion) -> Motion:
+        return Motion(h.change * step.constant, h.width)
+
+    def members(self, step: Members, h: Motion, copies: bool) -> Motion:
+        parts, weights = self.parts(step, h, copies), step.weights
+        change = _weigh(weights, [part.change for part in parts])
+        rows = lambda: _weigh_rows(weights, [part.rows() for part in parts])  # noqa: E731
+        return Motion(change, parts[0].width, rows)
 
 
 def rounding_errors(frozen: FrozenNetwork) -> Floats:
@@ -119,24 +232,19 @@ def rounding_errors(frozen: FrozenNetwork) -> Floats:
 
 
 def _rounding_errors(frozen: FrozenNetwork) -> Floats:
-    n = frozen.n_features
-    reach = np.array(frozen.clip)
-    zero = np.zeros(())
-    numbers = Numbers(Change(multiply(n, reach), reach), Change(zero, zero), n)
-    coefficients, n_roundings = np.abs(frozen.residual), n + 1
-    of_residual = multiply(totals(coefficients), reach)
-    if frozen.copies is not None:
-        each, n_roundings = frozen.copies.reach, n + 2
-        sizes = Change(np.asarray(total(each)), each.max())
-        numbers = Numbers(sizes, Change(zero, zero), n, each)
-        of_residual = totals(multiply(coefficients, each))
-    g_size, g_error, _ = _compute_all(frozen.steps, numbers, frozen.precision)
+    n, copies = frozen.n_features, frozen.copies
+    reach = np.full(n, frozen.clip) if copies is None else copies.reach
+    n_roundings = n + (1 if copies is None else 2)  # see `_Rounding.dense`
+    size = Change(np.asarray(total(reach)), reach.max())
+    none = np.zeros(())
+    numbers = Numbers(size, Change(none, none), n, reach, none, copies is not None)
+    g = _Rounding(frozen.precision).run(frozen.steps, numbers, copies is not None)
     unit, tiny, _ = _ARITHMETIC[frozen.precision]
-    size = add(g_size, of_residual)
-    fresh = add(multiply(gamma(n_roundings, unit), size), n_roundings * tiny)
-    error = add(fresh, g_error)
-    _refuse_overflow(add(size, error), frozen.precision)
-    return np.broadcast_to(error, (frozen.n_outputs,))
+    sizes = add(g.sizes, totals(multiply(np.abs(frozen.residual), reach)))
+    fresh = add(multiply(gamma(n_roundings, unit), sizes), n_roundings * tiny)
+    errors = add(fresh, g.errors)
+    _refuse_overflow(add(sizes, errors), frozen.precision)
+    return np.broadcast_to(errors, (frozen.n_outputs,))
 
 
 def _refuse_overflow(size: Floats, precision: str) -> None:
@@ -144,255 +252,83 @@ def _refuse_overflow(size: Floats, precision: str) -> None:
         raise OverflowError
 
 
-def layer_bounds(steps: tuple[Step, ...]) -> list[tuple[str, float, float]]:
-    """Name, 1-norm and ∞-norm bound of every step."""
-    in_one, in_inf = Change(np.ones(1), np.ones(1)), Change(np.full(1, math.inf), np.ones(1))
-    result = []
-    for step in steps:
-        match step:
-            case Dense():
-                bound = float(step.norms.column_sum.max()), float(step.norms.row_sum.max())
-            case _:
-                bound = float(_grow(step, in_one).one[0]), float(_grow(step, in_inf).inf[0])
-        result.append((_name(step), *bound))
-    return result
-
-
-def _name(step: Step) -> str:
-    match step:
-        case Dense(weight=weight):
-            return f"dense {weight.shape[1]}→{weight.shape[0]}"
-        case Sort(group_size):
-            return f"sort in groups of {group_size}"
-        case Pointwise(name):
-            return name
-        case Blend(steps=steps):
-            return f"blend with {' · '.join(_name(inner) for inner in steps)}"
-        case Members(members=members):
-            chain = " · ".join(_name(inner) for inner in members[0])
-            return f"sum of {len(members)} members such as {chain}"
-
-
 @dataclass(frozen=True, eq=False)
-class _Single:
-    """One feature at a time moves by one."""
+class Numbers:
+    """What is known of the computed units.
 
-    n_features: int
+    Parameters
+    ----------
+    size, error : of all of them together
+    width : how many they are
+    sizes, errors : of every single one, or one number for all
+    copies : whether they are copies of columns
+    """
 
-    def through(self, step: Step) -> Change:
-        """The change of the units after the first step."""
-        if isinstance(step, Dense):
-            return Change(step.norms.column_sum, step.norms.column_max)
-        ones = np.ones(self.n_features)
-        return _grow(step, Change(ones, ones))
-
-    def rows(self, step: Dense) -> Floats:
-        """The same for every single unit."""
-        return np.abs(step.weight.astype(np.float64))
-
-
-@dataclass(frozen=True, eq=False)
-class _Ball:
-    """All features move together, by one as the metric measures it."""
-
-    lipschitz: Floats
-    metric: Metric
-
-    def through(self, step: Step) -> Change:
-        if not isinstance(step, Dense):
-            raise ValueError(
-                f"a certificate in the {self.metric}-metric needs a dense first step; got {step}"
-            )
-        rows = self.rows(step)[:, 0]
-        return Change(np.array([total(rows)]), np.array([rows.max()]))
-
-    def rows(self, step: Dense) -> Floats:
-        unit = divide(np.abs(step.weight), self.lipschitz)
-        found = root(totals(multiply(unit, unit))) if self.metric == "2" else totals(unit)
-        return found[:, None]
+    size: Change
+    error: Change
+    width: int
+    sizes: Floats
+    errors: Floats
+    copies: bool = False
 
 
-_Moves = _Single | _Ball
+class _Rounding(Language[Numbers]):
+    """Sizes and errors of the units that are computed in a precision."""
 
+    def __init__(self, precision: str) -> None:
+        self.precision = precision
+        self.unit, self.tiny, _ = _ARITHMETIC[precision]
 
-def _enter(steps: tuple[Step, ...], moves: _Moves) -> Change:
-    """The change after `steps` when the features make their moves."""
-    first = steps[0]
-    if isinstance(first, Members):
-        parts = [_enter(member, moves) for member in first.members]
-        return _follow(steps[1:], _weigh(first.weights, parts))
-    return _follow(steps[1:], moves.through(first))
+    def dense(self, step: Dense, h: Numbers) -> Numbers:
+        """Size |W| |h| + |b|, and γ times that is what rounding adds to the error.
 
+        A look-up adds twice per column with copies, of which there are two or more, and the sum of
+        the copies that do not move, at most that of their |W_j|, was rounded once, in float32
+        twice: one rounding more.
+        """
+        n_out, n_in = step.weight.shape
+        n_roundings = n_in + (2 if h.copies else 1)
+        g, underflow = gamma(n_roundings, self.unit), n_roundings * self.tiny
+        bias = np.abs(step.bias.astype(np.float64))
+        exact = add(h.size.rows(step.norms)[:, 0], bias)
+        if h.copies:
+            exact = np.minimum(exact, add(totals(multiply(np.abs(step.weight), h.sizes)), bias))
+        fresh = add(multiply(g, exact), underflow)
+        sizes, errors = add(exact, fresh), add(h.error.rows(step.norms)[:, 0], fresh)
+        # all outputs together: the 1-norm is often better bounded as a whole
+        grown = h.size.through(step.norms)
+        exact_one = np.minimum(total(exact), add(grown.one, total(bias)))
+        fresh_one = add(multiply(g, exact_one), multiply(n_out, underflow))
+        error_one = add(h.error.through(step.norms).one, fresh_one)
+        _refuse_overflow(sizes, self.precision)
+        size, error = add(exact_one, fresh_one), Change(error_one, errors.max())
+        return Numbers(Change(size, sizes.max()), error, n_out, sizes, errors)
 
-def _outputs(steps: tuple[Step, ...], moves: _Moves, n_in: int) -> Floats:
-    """The change of every output: (n_outputs, n_moves)."""
-    first = steps[0]
-    if len(steps) > 1:
-        return _leave(steps[1:], _enter(steps[:1], moves), first.width(n_in))
-    if isinstance(first, Members):
-        return _weigh_rows(first, [_outputs(member, moves, n_in) for member in first.members])
-    if isinstance(first, Dense):
-        return moves.rows(first)
-    return _tile(moves.through(first), first.width(n_in))
+    def sort(self, step: Sort, h: Numbers) -> Numbers:
+        return self._alike(h.size, h.error, h.width)
 
+    def pointwise(self, step: Pointwise, h: Numbers) -> Numbers:
+        activation = ACTIVATIONS[step.name]
+        size = h.size * step.constant + _each(activation.at_zero, h.width)
+        # a float64 computation that may round a product, then one rounding to the precision
+        rounding = size * (2 * self.unit) + _each(activation.error + 4 * self.tiny, h.width)
+        return self._alike(size + rounding, h.error * step.constant + rounding, h.width)
 
-def _leave(steps: tuple[Step, ...], change: Change, n_in: int) -> Floats:
-    """The change of every output of `steps`, given the change before them."""
-    change, last = _follow(steps[:-1], change), steps[-1]
-    n_in = width_after(steps[:-1], n_in)
-    if isinstance(last, Members):
-        return _weigh_rows(last, [_leave(member, change, n_in) for member in last.members])
-    if isinstance(last, Dense):
-        return _rows(last.norms, change)
-    return _tile(_grow(last, change), last.width(n_in))
+    def members(self, step: Members, h: Numbers, copies: bool) -> Numbers:
+        """A term is rounded as a product, then once in every sum that it enters: S times."""
+        n, weights = len(step.members), step.weights
+        g, underflow = gamma(n + 1, self.unit), (n + 1) * self.tiny
+        parts = self.parts(step, h, copies)
+        exact = _weigh_rows(weights, [part.sizes for part in parts])
+        fresh = add(multiply(g, exact), underflow)
+        sizes = add(exact, fresh)
+        errors = add(_weigh_rows(weights, [part.errors for part in parts]), fresh)
+        together = _weigh(weights, [part.size for part in parts])
+        rounding = together * g + _each(underflow, parts[0].width)
+        error = _weigh(weights, [part.error for part in parts]) + rounding
+        _refuse_overflow(sizes, self.precision)
+        return Numbers(together + rounding, error, parts[0].width, sizes, errors)
 
-
-def _tile(change: Change, n_outputs: int) -> Floats:
-    return np.tile(np.minimum(change.one, change.inf), (n_outputs, 1))
-
-
-def _follow(steps: tuple[Step, ...], change: Change) -> Change:
-    for step in steps:
-        change = _grow(step, change)
-    return change
-
-
-def _weigh(weights: tuple[float, ...], parts: list[Change]) -> Change:
-    """The change of a weighted sum."""
-    return reduce(_sum, (_scale(p, abs(w)) for w, p in zip(weights, parts, strict=True)))
-
-
-def _weigh_rows(step: Members, parts: list[Floats]) -> Floats:
-    return reduce(add, (multiply(abs(w), p) for w, p in zip(step.weights, parts, strict=True)))
-
-
-def _rows(norms: MatrixNorms, change: Change) -> Floats:
-    """Bound of the change of every output of a dense step: (n_out, n_changes)."""
-    by_one = multiply(norms.row_max[:, None], np.atleast_1d(change.one))
-    by_inf = multiply(norms.row_sum[:, None], np.atleast_1d(change.inf))
-    return np.minimum(by_one, by_inf)
-
-
-def _grow(step: Step, change: Change) -> Change:
-    """The largest change after `step`, given the change before it."""
-    match step:
-        case Dense(norms=norms):
-            column, row = norms.column_sum.max(), norms.row_sum.max()
-            return Change(
-                np.minimum(multiply(column, change.one), multiply(norms.sum, change.inf)),
-                np.minimum(multiply(row, change.inf), multiply(norms.max, change.one)),
-            )
-        case Sort():
-            return change
-        case Pointwise():
-            return _scale(change, step.constant)
-        case Blend(keep, weight, steps):
-            branch = _follow(steps, change)
-            return _sum(_scale(change, abs(keep)), _scale(branch, abs(weight)))
-        case Members(weights, members):
-            return _weigh(weights, [_follow(member, change) for member in members])
-
-
-def _scale(change: Change, factor: float) -> Change:
-    return Change(multiply(factor, change.one), multiply(factor, change.inf))
-
-
-def _sum(a: Change, b: Change) -> Change:
-    return Change(add(a.one, b.one), add(a.inf, b.inf))
-
-
-def _compute_all(
-    steps: tuple[Step, ...], before: Numbers, precision: str
-) -> tuple[Floats, Floats, Numbers]:
-    size, error, after = before.size.inf, before.error.inf, before
-    for step in steps:
-        size, error, after = _compute(step, after, precision)
-    return size, error, after
-
-
-def _compute(step: Step, before: Numbers, precision: str) -> tuple[Floats, Floats, Numbers]:
-    """Size and error of every computed output of a step, and what is known of them together."""
-    match step:
-        case Dense():
-            return _compute_dense(step, before, precision)
-        case Sort():
-            after = before
-        case Pointwise():
-            after = _compute_pointwise(step, before, precision)
-        case Blend():
-            after = _compute_blend(step, before, precision)
-        case Members():
-            return _compute_members(step, before, precision)
-    _refuse_overflow(after.size.inf, precision)
-    return after.size.inf, after.error.inf, after
-
-
-def _compute_dense(step: Dense, before: Numbers, precision: str) -> tuple[Floats, Floats, Numbers]:
-    unit, tiny, _ = _ARITHMETIC[precision]
-    n_out, n_in = step.weight.shape
-    bias = np.abs(step.bias.astype(np.float64))
-    # A look-up adds twice per column with copies, of which there are two or more, and the sum of
-    # the copies that do not move, at most that of their |W_j|, was rounded once, in float32 twice.
-    n_roundings = n_in + 1 if before.reach is None else n_in + 2
-    g, underflow = gamma(n_roundings, unit), n_roundings * tiny
-    # every output: |W_j| · |h| + |b_j|, then gamma times that is what rounding adds
-    exact = add(_rows(step.norms, before.size)[:, 0], bias)
-    if before.reach is not None:
-        exact = np.minimum(exact, add(totals(multiply(np.abs(step.weight), before.reach)), bias))
-    fresh = add(multiply(g, exact), underflow)
-    size, error = add(exact, fresh), add(_rows(step.norms, before.error)[:, 0], fresh)
-    # all outputs together: the 1-norm is often better bounded as a whole
-    grown = _grow(step, before.size)
-    exact_one = np.minimum(total(exact), add(grown.one, total(bias)))
-    fresh_one = add(multiply(g, exact_one), multiply(n_out, underflow))
-    error_one = add(_grow(step, before.error).one, fresh_one)
-    _refuse_overflow(size, precision)
-    after = Numbers(
-        Change(add(exact_one, fresh_one), size.max()), Change(error_one, error.max()), n_out
-    )
-    return size, error, after
-
-
-def _compute_pointwise(step: Pointwise, before: Numbers, precision: str) -> Numbers:
-    unit, tiny, _ = _ARITHMETIC[precision]
-    activation = ACTIVATIONS[step.name]
-    size = _sum(_scale(before.size, step.constant), _each(activation.at_zero, before.width))
-    # a float64 computation that may round a product, then one rounding to the precision
-    rounding = _sum(_scale(size, 2 * unit), _each(activation.error + 4 * tiny, before.width))
-    error = _sum(_scale(before.error, step.constant), rounding)
-    return Numbers(_sum(size, rounding), error, before.width)
-
-
-def _compute_blend(step: Blend, before: Numbers, precision: str) -> Numbers:
-    unit, tiny, _ = _ARITHMETIC[precision]
-    branch = _compute_all(step.steps, before, precision)[2]
-    keep, weight = abs(step.keep), abs(step.add)
-    size = _sum(_scale(before.size, keep), _scale(branch.size, weight))
-    rounding = _sum(_scale(size, gamma(2, unit)), _each(3 * tiny, before.width))
-    error = _sum(_scale(before.error, keep), _scale(branch.error, weight))
-    return Numbers(_sum(size, rounding), _sum(error, rounding), before.width)
-
-
-def _compute_members(
-    step: Members, before: Numbers, precision: str
-) -> tuple[Floats, Floats, Numbers]:
-    """A term is rounded as a product, then once in every sum that it enters: S times at most."""
-    unit, tiny, _ = _ARITHMETIC[precision]
-    n = len(step.members)
-    g, underflow = gamma(n + 1, unit), (n + 1) * tiny
-    parts = [_compute_all(member, before, precision) for member in step.members]
-    width = parts[0][2].width
-    exact = _weigh_rows(step, [size for size, _, _ in parts])
-    fresh = add(multiply(g, exact), underflow)
-    size = add(exact, fresh)
-    error = add(_weigh_rows(step, [error for _, error, _ in parts]), fresh)
-    together = _weigh(step.weights, [numbers.size for _, _, numbers in parts])
-    rounding = _sum(_scale(together, g), _each(underflow, width))
-    errors = _sum(_weigh(step.weights, [numbers.error for _, _, numbers in parts]), rounding)
-    _refuse_overflow(size, precision)
-    return size, error, Numbers(_sum(together, rounding), errors, width)
-
-
-def _each(value: float, width: int) -> Change:
-    """The same change of every unit."""
-    return Change(multiply(width, value), np.asarray(value))
+    def _alike(self, size: Change, error: Change, width: int) -> Numbers:
+        _refuse_overflow(size.inf, self.precision)
+        return Numbers(size, error, width, size.inf, error.inf)

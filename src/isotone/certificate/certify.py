@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -17,11 +18,12 @@ import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate import bounds
-from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts
+from isotone.certificate.missing import MissingVerdict, describe_missing, judge_missing
+from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts, shift_ranges
 from isotone.certificate.verdicts import Verdict, by_column, judge
+from isotone.frozen.lookup import Copies
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import card
-from isotone.inputs.columns import missing_code
 from isotone.rounding import (
     add,
     digits_down,
@@ -84,6 +86,8 @@ class Certificate:
         Computed scores move in steps: their change may exceed these by the slope over one cell of
         the grid, and by 2E
     verdicts : one for every declared direction
+    missing : whether a missing value is never better, or never worse, than any value, for every
+        direction along an indicator of missing values; `holds` does not depend on these
     rounding_errors : E for every output, infinite if no bound was found
     """
 
@@ -99,6 +103,7 @@ class Certificate:
     constants: tuple[float, ...]
     slopes: tuple[Slope, ...]
     verdicts: tuple[Verdict, ...]
+    missing: tuple[MissingVerdict, ...]
     layers: tuple[Layer, ...]
     rounding_errors: tuple[float, ...]
     frozen: FrozenNetwork
@@ -133,15 +138,8 @@ class Certificate:
     @property
     def about_missing(self) -> str:
         """What is and is not promised for missing values, in words; nothing if there are none."""
-        names = [c.name for c in self.frozen.inputs.columns if missing_code(c) is not None]
-        if not names:
-            return ""
-        shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-        return (
-            f"of {shown}: directions hold among rows in which the value is present, and among "
-            "rows in which it is missing; nothing is promised about a missing value beside a "
-            "present one"
-        )
+        missing = self.missing if self.holds else ()
+        return describe_missing(self.frozen, self.verdicts, missing)
 
     def to_dict(self, *, in_short: bool = False) -> dict[str, Any]:
         """Plain JSON content; an infinite number becomes None.
@@ -171,11 +169,11 @@ class Certificate:
         facts = {"guaranteed": self.guarantee, "fingerprint": self.fingerprint}
         if len(self.constants) == 1:
             facts["directions"] = f"of the {frozen.about(0)}"
-        directions = [frozen.direction(i) for i in range(frozen.n_features)]
+        directions = [frozen.direction(i) for i in range(len(frozen.inputs.encoded))]
         rows = []
         for k, slope in enumerate(self.slopes[:MOST_SHOWN]):
             output = f"{names[slope.output]}: " if frozen.n_outputs > 1 else ""
-            direction = directions[k % frozen.n_features]
+            direction = directions[k % len(directions)]
             rows.append((output + slope.feature, direction, str(slope.scaled), str(slope.raw)))
         if len(self.slopes) > len(rows):
             facts["slopes"] = f"the first {len(rows)} of {len(self.slopes)}; all are in `slopes`"
@@ -189,32 +187,40 @@ class Certificate:
         The decision is score ≥ `threshold` for one output, and the class with the largest logit
         (the first of those that tie) for several classes, where there is no threshold.
 
-        Uses the one-sided slopes: raising an increasing feature never turns acceptance into
+        Uses the one-sided slopes: raising an increasing column never turns acceptance into
         rejection, so that distance is infinite; for classes those of differences of logits.
         Valid for the computed score: rounding errors and the grid are subtracted.
 
         Parameters
         ----------
-        X : (n_rows, n_features), raw
+        X : (n_rows, n_columns), raw
         """
-        return self.radius_of_features(self.frozen.encode(X), threshold)
+        inputs, features = self.frozen.inputs, self.frozen.encode(X)
+        radius, movable = self.radius_of_features(features, threshold), inputs.movable(features)
+        down, up = (
+            np.where(movable, distance[:, inputs.places], math.nan)
+            for distance in (radius.down, radius.up)
+        )
+        return Radius(radius.scaled, down, up)
 
+    @ieee_arithmetic()
     def radius_of_features(self, features: Floats, threshold: float = 0.0) -> Radius:
-        """The same for rows that `FrozenNetwork.encode` made, (n_rows, n_features)."""
+        """The same by features, for rows that `FrozenNetwork.encode` made."""
         score = self.frozen.score_features(features).astype(np.float64)
         return self.decisions(threshold).radius(features, score)
 
     @ieee_arithmetic()
     def flip_bound(self, X: Any, shifts: Shifts, threshold: float = 0.0) -> float:
-        """Largest fraction of these rows whose decision can change under shifts of the features.
+        """Largest fraction of these rows whose decision can change under shifts of the columns.
 
         Decisions are those of `certified_radius`.
 
         Parameters
         ----------
-        X : (n_rows, n_features), raw
-        shifts : for every feature a number δ (it may move by anything within ±δ, raw units)
-            or a pair (low, high); or these by name, the other features standing still
+        X : (n_rows, n_columns), raw
+        shifts : for every column a number δ (it may move by anything within ±δ, raw units, or
+            ranks of ordered categories) or a pair (low, high); or these by name, the other columns
+            standing still. Categories without an order cannot move; missing values stay missing
 
         Examples
         --------
@@ -224,14 +230,16 @@ class Certificate:
         >>> certificate.flip_bound([[1.0, 2.0], [3.0, 1.0]], shifts={"debt": 0.0})
         0.0
         """
-        decisions, table = self.decisions(threshold), self.frozen.encode(X)
-        score = self.frozen.score_features(table).astype(np.float64)
-        flips = decisions.can_flip(table, score, shifts)
+        decisions, features = self.decisions(threshold), self.frozen.encode(X)
+        ranges = shift_ranges(shifts, self.frozen.inputs.columns)
+        low, high = (self.frozen.inputs.shift(features, amounts) for amounts in ranges)
+        score = self.frozen.score_features(features).astype(np.float64)
+        flips = decisions.can_flip(features, score, low, high)
         return float(np.mean(flips)) if len(flips) else 0.0
 
+    @ieee_arithmetic()
     def decisions(self, threshold: float = 0.0) -> Decisions | Contest:
         """The decisions of `certified_radius`, with the slopes that bound them."""
-        self.frozen.refuse_copies("a certified radius")
         if not math.isfinite(threshold):
             raise ValueError(f"`threshold={threshold}` must be a finite number")
         if self.frozen.of_classes:
@@ -246,15 +254,8 @@ class Certificate:
                 f"decisions need one output, or classes; this network has {len(self.constants)} "
                 "outputs that are values: freeze one that scores what is to be decided"
             )
-        exact = {verdict.feature for verdict in self.verdicts if verdict.computed}
-        return Decisions(
-            frozen=self.frozen,
-            threshold=threshold,
-            fall=np.array([max(-slope.scaled.low, 0.0) for slope in self.slopes]),
-            rise=np.array([max(slope.scaled.high, 0.0) for slope in self.slopes]),
-            exact=np.array([name in exact for name in self.frozen.features]),
-            error=self.rounding_errors[0],
-        )
+        low, high = _slope_range(self.frozen.residual, self._slope_bounds)
+        return self._decide(threshold, low[0], high[0], self.rounding_errors[0])
 
     @ieee_arithmetic()
     def rivals(self, k: int) -> dict[int, Decisions]:
@@ -263,22 +264,37 @@ class Certificate:
         slopes = bounds.rival_slopes(frozen.steps, frozen.n_features, k)
         low = subtract_down(subtract_down(frozen.residual[k], frozen.residual), slopes)
         high = -subtract_down(subtract_down(frozen.residual, frozen.residual[k]), slopes)
-        errors = add(self.rounding_errors[k], self.rounding_errors)
-        margins = divide(multiply(2.0, errors), frozen.grid or math.inf)
-        least = np.maximum(low, -high)  # slope in the direction in which the difference rises
-        exact = (least >= margins[:, None]) & (frozen.grid is not None)
+        errors = add(self.rounding_errors[k], self.rounding_errors).tolist()
         return {
-            other: Decisions(
-                frozen=frozen,
-                threshold=0.0,
-                fall=np.maximum(-low[other], 0.0),
-                rise=np.maximum(high[other], 0.0),
-                exact=exact[other],
-                error=float(errors[other]),
-            )
+            other: self._decide(0.0, low[other], high[other], errors[other])
             for other in range(frozen.n_outputs)
             if other != k
         }
+
+    def _decide(self, threshold: float, low: Floats, high: Floats, error: float) -> Decisions:
+        """Decisions about a score whose slopes along inputs of the network are in [low, high]."""
+        grid = self.frozen.grid
+        margin = math.inf if grid is None else divide(multiply(2.0, error), grid)
+        least = np.maximum(low, -high)  # slope in the direction in which the score rises
+        return Decisions(
+            copies=self._copies,
+            threshold=threshold,
+            fall=np.maximum(-low, 0.0),
+            rise=np.maximum(high, 0.0),
+            exact=(least >= margin) & np.isfinite(margin),
+            error=error,
+        )
+
+    @cached_property
+    def _slope_bounds(self) -> Floats:
+        return bounds.slopes(self.frozen.steps, self.frozen.n_features)
+
+    @cached_property
+    def _copies(self) -> Copies:
+        """The inputs of the network as copies of features, one of each if there are no knots."""
+        f = self.frozen
+        one = tuple(range(f.n_features))
+        return f.copies or Copies.of(one, f.scaling, f.clip, f.grid, f.precision)
 
 
 @ieee_arithmetic()
@@ -308,15 +324,20 @@ def certify(frozen: FrozenNetwork) -> Certificate:
         constants=tuple(constants.tolist()),
         slopes=_slopes(frozen, slope_bounds),
         verdicts=verdicts,
+        missing=judge_missing(frozen, slope_bounds, errors),
         layers=tuple(Layer(*entry) for entry in bounds.layer_bounds(frozen.steps)),
         rounding_errors=tuple(errors.tolist()),
         frozen=frozen,
     )
 
 
+def _slope_range(residual: Floats, slope_bounds: Floats) -> tuple[Floats, Floats]:
+    """Lowest and highest slope of f = g + r·x, (n_outputs, n_features)."""
+    return subtract_down(residual, slope_bounds), -subtract_down(-residual, slope_bounds)
+
+
 def _slopes(frozen: FrozenNetwork, slope_bounds: Floats) -> tuple[Slope, ...]:
-    low = subtract_down(frozen.residual, slope_bounds)
-    high = -subtract_down(-frozen.residual, slope_bounds)
+    low, high = _slope_range(frozen.residual, slope_bounds)
     steep, flat = (s() for s in (frozen.scaling.steepest, frozen.scaling.flattest))
     bottom, top = _raw_intervals(low, high, flat, steep)
     columns = (array.ravel().tolist() for array in (low, high, bottom, top))
@@ -359,7 +380,8 @@ def _raw_intervals(
 
 
 _FIELDS: dict[type, list[str]] = {
-    kind: [f.name for f in fields(kind)] for kind in (Slope, Interval, Verdict, Layer)
+    kind: [f.name for f in fields(kind)]
+    for kind in (Slope, Interval, Verdict, MissingVerdict, Layer)
 }
 
 

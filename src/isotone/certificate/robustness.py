@@ -9,17 +9,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from isotone.frozen.network import FrozenNetwork
+from isotone.certificate.coordinates import SHORTEN, Coordinates
+from isotone.frozen.lookup import Copies
+from isotone.inputs.columns import Category, Column
 from isotone.typing import Bools, Floats
 
 Shift = float | tuple[float, float]
 Shifts = Sequence[Shift] | Mapping[str, Shift] | Floats
-
-_SHORTEN = 1.0 - 2.0**-30  # distances are multiplied by this, more than they can be rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,8 +29,10 @@ class Radius:
 
     Parameters
     ----------
-    scaled : (n_rows,), L1 distance in scaled units, all features moving together
-    down, up : (n_rows, n_features), raw distance of one feature moving alone
+    scaled : (n_rows,), L1 distance in scaled units, all features moving together; a column with
+        several copies is scaled to their sum
+    down, up : (n_rows, n_columns), raw distance of one column moving alone, ordered categories by
+        ranks; NaN for what cannot move, a category without an order or a missing value
     """
 
     scaled: Floats
@@ -47,95 +50,77 @@ class Radius:
 class Decisions:
     """The decisions score ≥ `threshold`, and what can change them.
 
-    The score is that of a network with one output, or a difference of two logits.
+    The score is that of a network with one output, or a difference of two logits. Rows are those
+    that `FrozenNetwork.encode` makes, (n_rows, n_features).
 
     Parameters
     ----------
-    fall, rise : steepest fall and rise of the score along every feature, scaled, not negative
-    exact : features along which the computed score is monotone to the last bit
+    copies : of the features, one or more of each, which are the inputs of the network
+    fall, rise : steepest fall and rise of the score along every copy, scaled, not negative
+    exact : copies along which the computed score is monotone to the last bit
     error : bound of the rounding error of a computed score
     """
 
-    frozen: FrozenNetwork
+    copies: Copies
     threshold: float
     fall: Floats
     rise: Floats
     exact: Bools
     error: float
 
-    def radius(self, table: Floats, score: Floats) -> Radius:
+    def radius(self, features: Floats, score: Floats) -> Radius:
         """How far every row may move before its decision can change, given its score."""
         accepted, gap = self._gap(score)
-        # what hurts when a feature goes down, and when it goes up: (n_rows, n_features)
-        down = np.where(accepted[:, None], self.rise, self.fall)
-        up = np.where(accepted[:, None], self.fall, self.rise)
-        both, cells = np.maximum(down, up), self._cells()
-        with np.errstate(over="ignore", invalid="ignore"):
-            together = _reach(gap, both.max(axis=1), (both * cells).sum(axis=1))
-            reach_down = self._one_by_one(_reach(gap[:, None], down, down * cells), gap, down)
-            reach_up = self._one_by_one(_reach(gap[:, None], up, up * cells), gap, up)
-            return Radius(
-                scaled=together,
-                down=self._raw_distance(table, -reach_down),
-                up=self._raw_distance(table, reach_up),
-            )
+        down, up = np.empty(features.shape), np.empty(features.shape)
+        for rows, below, above in self._sides(accepted):
+            down[rows] = self._distance(below, features[rows], gap[rows], -1)
+            up[rows] = self._distance(above, features[rows], gap[rows], +1)
+        return Radius(self._together(gap), down, up)
 
-    def can_flip(self, table: Floats, score: Floats, shifts: Shifts) -> Bools:
-        """Rows whose decision can change under shifts of the features."""
+    def can_flip(self, features: Floats, score: Floats, low: Floats, high: Floats) -> Bools:
+        """Rows whose decision can change when features move to between `low` and `high`."""
         accepted, gap = self._gap(score)
-        low, high = _shift_ranges(shifts, self.frozen.features)
-        moved = (low != 0) | (high != 0)
-        if not moved.any():
-            return np.zeros(len(table), dtype=bool)
+        moved = (low < features) | (high > features)
+        change = np.empty(features.shape)
         with np.errstate(over="ignore", invalid="ignore"):
-            x, lowest, highest = (self._clamped(table + shift) for shift in (0.0, low, high))
-            down = np.where(moved, np.maximum(x - lowest, 0.0) / _SHORTEN + self._cells(), 0.0)
-            up = np.where(moved, np.maximum(highest - x, 0.0) / _SHORTEN + self._cells(), 0.0)
-            safe: Bools = self._largest_change(accepted, down, up) < gap  # false for NaN
-        return ~safe
+            for rows, below, above in self._sides(accepted):
+                x = features[rows]
+                change[rows] = np.maximum(below.change(low[rows], x), above.change(x, high[rows]))
+            safe: Bools = np.where(moved, change, 0.0).sum(axis=1) / SHORTEN < gap
+        flips: Bools = np.any(moved, axis=1) & ~safe  # NaN is not safe
+        return flips
 
     def _gap(self, score: Floats) -> tuple[Bools, Floats]:
         """Decision of every row, and how far its exact score surely lies off the threshold."""
-        off = np.abs(score - self.threshold) * _SHORTEN - 2 * self.error
+        off = np.abs(score - self.threshold) * SHORTEN - 2 * self.error
         return score >= self.threshold, np.maximum(off, 0.0)
 
-    def _cells(self) -> Floats:
-        """How much farther than a scaled feature what enters the network can move, (n_features,).
+    def _sides(self, accepted: Bools) -> list[tuple[Bools, Coordinates, Coordinates]]:
+        """Accepted and refused rows, each with what a move down costs, and a move up."""
+        fall, rise = self._coordinates
+        return [(accepted, rise, fall), (~accepted, fall, rise)]
 
-        By rounding to the grid and to float32, and by the rounding of the scaling itself.
-        """
-        frozen = self.frozen
-        cast = frozen.clip * 2.0**-23 if frozen.precision == "float32" else 0.0
-        return cast + (frozen.grid or 0.0) + frozen.scaling.scaled_slip(frozen.clip)
+    @cached_property
+    def _coordinates(self) -> tuple[Coordinates, Coordinates]:
+        return Coordinates(self.copies, self.fall), Coordinates(self.copies, self.rise)
 
-    def _one_by_one(self, reach: Floats, gap: Floats, slope: Floats) -> Floats:
-        """Infinite where the move only helps, to the last bit or with room for errors."""
-        helps = np.where(self.exact | (gap[:, None] > 0), math.inf, 0.0)
-        return np.where(slope > 0, reach, helps)
+    def _distance(
+        self, coordinates: Coordinates, features: Floats, gap: Floats, side: int
+    ) -> Floats:
+        """Distances of features that move alone; 0 where errors decide and a move may hurt."""
+        exact = np.logical_and.reduceat(self.exact, self.copies.firsts)
+        helps = exact & (coordinates.totals == 0)
+        trusted = helps | (gap[:, None] > 0)
+        return np.where(trusted, coordinates.distance(features, gap, side), 0.0)
 
-    def _raw_distance(self, table: Floats, reach: Floats) -> Floats:
-        """Raw distance that surely stays within the scaled distance |`reach`|, on its side."""
-        scaling = self.frozen.scaling
-        x = scaling.transform(table)
-        moved = x + np.where(np.isinf(reach), 0.0, reach)
-        there = scaling.inverse(moved)
-        slip = scaling.slip(table) + scaling.slip(there)
-        distance = np.copysign(1.0, reach) * (there - table) * _SHORTEN - slip
-        trusted = scaling.invertible(x) & scaling.invertible(moved) & (distance > 0)
-        return np.where(np.isinf(reach), math.inf, np.where(trusted, distance, 0.0))
-
-    def _clamped(self, table: Floats) -> Floats:
-        return np.clip(self.frozen.scaling.transform(table), -self.frozen.clip, self.frozen.clip)
-
-    def _largest_change(self, accepted: Bools, down: Floats, up: Floats) -> Floats:
-        """How much every score can change for the worse when features move so far down or up."""
-        worse = np.where(
-            accepted[:, None],
-            np.maximum(self.rise * down, self.fall * up),
-            np.maximum(self.rise * up, self.fall * down),
-        )
-        total: Floats = worse.sum(axis=1) / _SHORTEN
-        return total
+    def _together(self, gap: Floats) -> Floats:
+        """Scaled distance over which no moves of the features can cross the gap."""
+        firsts = self.copies.firsts
+        steep = np.maximum.reduceat(np.maximum(self.fall, self.rise), firsts)
+        slack = np.maximum.reduceat(self.copies.slack, firsts)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            room = np.maximum(gap * SHORTEN - (steep * slack).sum() / SHORTEN, 0.0)
+            return np.where(room > 0, room / steep.max() * SHORTEN, 0.0)  # 0 for NaN
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,20 +134,19 @@ class Contest:
 
     rivals: Callable[[int], dict[int, Decisions]]
 
-    def radius(self, table: Floats, scores: Floats) -> Radius:
+    def radius(self, features: Floats, scores: Floats) -> Radius:
         """How far every row may move before another class can win, given its logits."""
-        smallest = Radius(
-            np.full(len(table), math.inf), *(np.full(table.shape, math.inf) for _ in range(2))
-        )
+        shapes = features.shape[:1], features.shape, features.shape
+        smallest = Radius(*(np.full(shape, math.inf) for shape in shapes))
         for rows, difference, decisions in self._pairs(scores):
-            smallest.shrink(rows, decisions.radius(table[rows], difference))
+            smallest.shrink(rows, decisions.radius(features[rows], difference))
         return smallest
 
-    def can_flip(self, table: Floats, scores: Floats, shifts: Shifts) -> Bools:
-        """Rows in which another class can win under shifts of the features."""
-        flips = np.zeros(len(table), dtype=bool)
+    def can_flip(self, features: Floats, scores: Floats, low: Floats, high: Floats) -> Bools:
+        """Rows in which another class can win when features move to between `low` and `high`."""
+        flips = np.zeros(len(features), dtype=bool)
         for rows, difference, decisions in self._pairs(scores):
-            flips[rows] |= decisions.can_flip(table[rows], difference, shifts)
+            flips[rows] |= decisions.can_flip(features[rows], difference, low[rows], high[rows])
         return flips
 
     def _pairs(self, scores: Floats) -> Iterator[tuple[Bools, Floats, Decisions]]:
@@ -174,30 +158,35 @@ class Contest:
                 yield rows, scores[rows, k] - scores[rows, other], decisions
 
 
-def _reach(gap: Floats, slope: Floats, lost: Floats) -> Floats:
-    """Scaled distance over which a score of this slope cannot cross the gap, less what is lost."""
-    room = np.maximum(gap * _SHORTEN - lost / _SHORTEN, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.where(slope > 0, np.nan_to_num(room / slope * _SHORTEN, nan=0.0), math.inf)
-
-
-def _shift_ranges(shifts: Shifts, features: tuple[str, ...]) -> tuple[Floats, Floats]:
+def shift_ranges(shifts: Shifts, columns: Sequence[Column]) -> tuple[Floats, Floats]:
+    """Lowest and highest shift of every column, at most and at least 0, (n_columns,) each."""
     if isinstance(shifts, int | float):
-        raise ValueError(f"`shifts={shifts}` must have one entry per feature, 0 for none")
+        raise ValueError(f"`shifts={shifts}` must have one entry per column, 0 for none")
+    names = tuple(column.name for column in columns)
     named = _named(shifts)
     if named is not None:
-        shifts = _by_name(named, features)
-    if len(shifts) != len(features):
+        shifts = _by_name(named, names)
+    if len(shifts) != len(columns):
         raise ValueError(
-            f"`shifts` has {len(shifts)} entries but the network has {len(features)} features "
-            f"({', '.join(features)}); give one per feature, 0 for none"
+            f"`shifts` has {len(shifts)} entries but the model has {len(columns)} columns "
+            f"({', '.join(names)}); give one per column, 0 for none"
         )
     low, high = np.array([_pair(shift) for shift in shifts], dtype=np.float64).T
     if not np.all(np.isfinite(low) & np.isfinite(high)):
         raise ValueError(f"`shifts` must hold finite numbers or pairs (low, high); got {shifts}")
     if np.any(low > high):
         raise ValueError(f"`shifts` must have low ≤ high; got {shifts}")
+    _refuse_categories(columns, (low != 0) | (high != 0))
     return np.minimum(low, 0.0), np.maximum(high, 0.0)
+
+
+def _refuse_categories(columns: Sequence[Column], moved: Bools) -> None:
+    for column, move in zip(columns, moved, strict=True):
+        if move and isinstance(column, Category):
+            raise ValueError(
+                f"`shifts` moves {column.name!r}, which holds categories without an order; only "
+                "numbers and ordered categories can be shifted: give it 0, or leave it out"
+            )
 
 
 def _named(shifts: Any) -> Mapping[str, Shift] | None:
@@ -210,15 +199,15 @@ def _named(shifts: Any) -> Mapping[str, Shift] | None:
     return dict(zip(index, shifts, strict=True))
 
 
-def _by_name(shifts: Mapping[str, Shift], features: tuple[str, ...]) -> list[Shift]:
-    """One shift per feature, 0 for those that are not named."""
-    unknown = [name for name in shifts if name not in features]
+def _by_name(shifts: Mapping[str, Shift], names: tuple[str, ...]) -> list[Shift]:
+    """One shift per column, 0 for those that are not named."""
+    unknown = [name for name in shifts if name not in names]
     if unknown:
         raise ValueError(
-            f"`shifts` names {', '.join(map(repr, unknown))}; the features are "
-            f"{', '.join(map(repr, features))}: name some of these"
+            f"`shifts` names {', '.join(map(repr, unknown))}; the columns are "
+            f"{', '.join(map(repr, names))}: name some of these"
         )
-    return [shifts.get(name, 0.0) for name in features]
+    return [shifts.get(name, 0.0) for name in names]
 
 
 def _pair(shift: Any) -> tuple[float, float]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from isotone.frozen.network import FrozenNetwork
 from isotone.rounding import add, divide, multiply, subtract_down, sum_down, two_sum
-from isotone.typing import Floats, Indices
+from isotone.typing import Floats, Indices, Signs
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,18 @@ def by_column(frozen: FrozenNetwork, verdicts: tuple[Verdict, ...]) -> tuple[Ver
         )
         for (_, source, _), group in groups.items()
     )
+
+
+def kept_directions(frozen: FrozenNetwork, verdicts: tuple[Verdict, ...]) -> Signs:
+    """Declared directions that are proved, (n_outputs, n_encoded); 0 for all others."""
+    directions, counts = frozen.directions.copy(), frozen.inputs.counts
+    # verdicts are about features, or about their copies where the directions of these differ
+    names = np.array([*frozen.inputs.encoded, *frozen.features])
+    features = np.concatenate([np.arange(len(counts)), np.repeat(np.arange(len(counts)), counts)])
+    for found in verdicts:
+        if not found.real or found.computed is False:
+            directions[found.output, features[names == found.feature]] = 0
+    return directions
 
 
 def _judge_scores(

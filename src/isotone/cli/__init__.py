@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import threading
+import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -24,7 +29,6 @@ from isotone.cli.options import Command
 from isotone.cli.report import report
 from isotone.cli.score import score
 from isotone.cli.show import show
-from isotone.cli.signals import ending_cleanly
 from isotone.cli.sweep import sweep
 from isotone.cli.terminal import errors, printable
 from isotone.cli.train import train
@@ -66,6 +70,43 @@ def _isotone(
     ] = False,
 ) -> None:
     """Neural networks that are provably monotonic and provably robust."""
+
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_AGAIN = 2.0  # seconds within which another signal is the same wish: `timeout` sends two
+
+
+@contextmanager
+def ending_cleanly() -> Iterator[None]:
+    """Within the block SIGINT, SIGTERM and SIGHUP raise SystemExit, with 128 + their number.
+
+    A signal that is ignored, as SIGHUP is under nohup, stays ignored.
+    """
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    ours = [n for n, handler in before.items() if handler is not signal.SIG_IGN]
+    if threading.current_thread() is not threading.main_thread():
+        ours = []  # Python lets the main thread alone set handlers
+    leave = _Leave()
+    for number in ours:
+        signal.signal(number, leave)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, before[number])
+
+
+class _Leave:
+    """Raise SystemExit; again only if that was of no effect for a while."""
+
+    def __init__(self) -> None:
+        self._last = -_AGAIN
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        if now - self._last >= _AGAIN:
+            self._last = now
+            raise SystemExit(128 + number)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

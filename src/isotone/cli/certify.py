@@ -16,7 +16,7 @@ import isotone
 from isotone.certificate.certify import MOST_SHOWN, Certificate
 from isotone.certificate.verdicts import Verdict
 from isotone.cli import terminal
-from isotone.cli.terminal import errors, indented, output, printable, within
+from isotone.cli.terminal import errors, indented, output, printable
 from isotone.frozen.notebook import DIRECTIONS, quoted
 from isotone.rounding import digits_up
 
@@ -150,7 +150,7 @@ def _feature_table(certificate: Certificate, k: int) -> Table:
     table = terminal.columns(*heads)
     verdicts = {v.feature: v for v in certificate.verdicts if v.output == k}
     inputs, slopes = certificate.frozen.inputs, [s for s in certificate.slopes if s.output == k]
-    sources = np.array(inputs.copies or range(len(slopes)))
+    sources = np.array(inputs.sources)
     largest = [np.array(certificate.lipschitz)[sources == i].max() for i in range(len(slopes))]
     for slope, lipschitz in list(zip(slopes, largest, strict=True))[:MOST_SHOWN]:
         declared, real, computed = _judgement(verdicts.get(slope.feature))
@@ -158,8 +158,8 @@ def _feature_table(certificate: Certificate, k: int) -> Table:
             printable(slope.feature),
             declared,
             f"{lipschitz:.4g}",
-            printable(within(slope.scaled)),
-            printable(within(slope.raw)),
+            printable(slope.scaled),
+            printable(slope.raw),
             real,
             computed,
         )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from isotone.cli.options import Names, listed, one_number, spelled
+from isotone.cli.options import Names, listed, one_number, orders_of, spelled
 from isotone.cli.terminal import errors, printable
 from isotone.data.index import index_columns
 from isotone.data.table import Table
+from isotone.inputs.columns import missing_name
 from isotone.inputs.scaling import Kind, Log
 from isotone.typing import Floats
 
@@ -45,7 +46,8 @@ class Columns:
     Parameters
     ----------
     offsets : of the logarithms, for the columns that take one
-    categorical : features that hold categories
+    categorical : features that hold categories without an order
+    orders : categories from the lowest to the highest, of features that hold such
     """
 
     features: tuple[str, ...]
@@ -53,6 +55,7 @@ class Columns:
     directions: tuple[Direction, ...] = ()
     offsets: tuple[tuple[str, float], ...] = ()
     categorical: tuple[str, ...] = ()
+    orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def monotonic_cst(self) -> tuple[int, ...]:
@@ -61,14 +64,9 @@ class Columns:
         return tuple(signs.get(name, 0) for name in self.features)
 
     @property
-    def kinds(self) -> tuple[Kind | Log, ...]:
-        """Scalings: logarithms where they are asked for, else "standard"."""
-        offsets = dict(self.offsets)
-        return tuple(_kind(offsets[n]) if n in offsets else "standard" for n in self.features)
-
-
-def _kind(offset: float) -> Kind | Log:
-    return Log(offset=offset) if offset else "log"
+    def logarithms(self) -> dict[str, Kind | Log]:
+        """The scalings that are asked for."""
+        return {name: Log(offset=offset) if offset else "log" for name, offset in self.offsets}
 
 
 def choose_columns(
@@ -80,27 +78,32 @@ def choose_columns(
     log: Names,
     weights: str | None = None,
     categorical: Names = None,
+    ordered: Names = None,
+    gaps_allowed: bool = False,
 ) -> Columns:
     """Check what was asked for against the columns of the table.
 
     By default all columns are features but the target, the weights, and an index of pandas that
-    no option names.
+    no option names. If missing values are learned from, they may have directions, too.
     """
     table.find([target, *([weights] if weights else [])])
-    index = _unnamed_index(table, target, weights, increasing, decreasing, log, categorical)
+    asked = target, weights, increasing, decreasing, log, categorical, ordered
+    index = _unnamed_index(table, *asked)
     others = tuple(name for name in table.columns if name not in (target, weights, *index))
     names = listed(features) or others
     if not listed(features):
         tell_left_out(index, "features")
     _check_roles(table, names, target, weights)
+    known = (*names, *map(missing_name, names))
     directions = [
-        _direction(part, sign, names)
+        _direction(part, sign, known)
         for text, sign in ((increasing, 1), (decreasing, -1))
         for part in listed(text)
     ]
     offsets = [_offset(part, names) for part in listed(log)]
-    found = Columns(names, target, tuple(directions), tuple(offsets), listed(categorical))
-    _check_options(table, found, weights)
+    encoded = listed(categorical), orders_of(ordered)
+    found = Columns(names, target, tuple(directions), tuple(offsets), *encoded)
+    _check_options(table, found, weights, gaps_allowed)
     return found
 
 
@@ -149,11 +152,23 @@ def _check_roles(table: Table, names: Sequence[str], target: str, weights: str |
         raise ValueError(f"`--features` names the column {repeated!r} twice; name each once")
 
 
-def _check_options(table: Table, columns: Columns, weights: str | None) -> None:
+def _check_options(
+    table: Table, columns: Columns, weights: str | None, gaps_allowed: bool
+) -> None:
     """Refuse options about columns that are no features, or that contradict each other."""
-    asked = [(direction.option, direction.column) for direction in columns.directions]
+    gaps = {missing_name(name) for name in columns.features} - set(columns.features)
+    asked = []
+    for direction in columns.directions:
+        if direction.column not in gaps:
+            asked.append((direction.option, direction.column))
+        elif not gaps_allowed:
+            raise ValueError(
+                f"`{direction.option}` is about missing values, which are refused here; add "
+                "`--missing indicator` to `isotone train`, or leave it out"
+            )
     asked += [(spelled("log", name), name) for name, _ in columns.offsets]
     encoded = [(spelled("categorical", name), name) for name in columns.categorical]
+    encoded += [(spelled("ordered", name), name) for name in columns.orders]
     for option, name in [*asked, *encoded]:
         if name not in columns.features:
             table.find([name])
@@ -162,7 +177,14 @@ def _check_options(table: Table, columns: Columns, weights: str | None) -> None:
         if name in columns.categorical:
             raise ValueError(
                 f"`{option}` is impossible: {name!r} is categorical, and categories have no "
-                "order; leave out one of the two options, or replace the categories by numbers"
+                "order; leave out one of the two options, or give their order with `--ordered` "
+                "instead of `--categorical`"
+            )
+    for name in columns.orders:
+        if name in columns.categorical:
+            raise ValueError(
+                f"{name!r} is both categorical, without an order, and ordered; name it in one of "
+                "`--categorical` and `--ordered`"
             )
     seen: dict[tuple[str, str | None], int] = {}
     for direction in columns.directions:
@@ -203,14 +225,14 @@ def _offset(text: str, names: Sequence[str]) -> tuple[str, float]:
     return column if column in names else column.strip(), one_number(offset, f"log {column}=")
 
 
-def check_numbers(columns: Columns, names: Sequence[str], X: Floats) -> None:
+def check_numbers(columns: Columns, numbers: Mapping[str, Floats]) -> None:
     """Raise `ValueError` if a column has numbers without a scale, or without a logarithm.
 
     Parameters
     ----------
-    names : of the columns of `X`, which may hold NaN
+    numbers : columns by name, which may hold NaN
     """
-    for name, column in zip(names, X.T, strict=True):
+    for name, column in numbers.items():
         largest = float(np.nanmax(np.abs(column)))
         if largest > _LARGEST:
             raise ValueError(
@@ -218,7 +240,12 @@ def check_numbers(columns: Columns, names: Sequence[str], X: Floats) -> None:
                 "their squares overflow: choose other units, or leave the column out"
             )
     for name, offset in columns.offsets:
-        least = float(np.nanmin(X[:, list(names).index(name)]))
+        if name not in numbers:
+            raise ValueError(
+                f"`{spelled('log', name)}` is impossible: {name!r} holds ordered categories, and "
+                "only numbers have logarithms; leave it out of `--log`"
+            )
+        least = float(np.nanmin(numbers[name]))
         if not least + offset > 0:
             offsets = dict(columns.offsets) | {name: float(f"{1.0 - least:.3g}")}
             hint = spelled("log", *(f"{n}={o:g}" if o else n for n, o in offsets.items()))

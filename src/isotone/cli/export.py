@@ -61,9 +61,11 @@ def export(
         "guaranteed": claim.guarantee,
         "arithmetic": claim.arithmetic,
         "provided that": claim.provided,
+        "missing values": claim.about_missing,
     }
     for what, text in lines.items():
-        output.print(printable(f"{what}: {text}"), soft_wrap=True)
+        if text:
+            output.print(printable(f"{what}: {text}"), soft_wrap=True)
 
 
 def _compared(claim: Claim) -> str:

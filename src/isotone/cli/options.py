@@ -26,7 +26,6 @@ RENAMED = {  # since 0.1
 }
 
 _QUOTED = r'"(?:[^"]|"")*"'
-_PART = re.compile(rf"(?:(?:^|(?<=[,:=\s])){_QUOTED}|[^,])+")
 _NAME = re.compile(rf"(?:^|(?<=[:=]))({_QUOTED})(?=$|[:=])")
 
 
@@ -51,8 +50,35 @@ def listed(text: Names) -> tuple[str, ...]:
     ('income', 'debt, total:good')
     """
     texts = [text] if isinstance(text, str) else text or ()
-    parts = [part.strip() for text in texts for part in _PART.findall(text)]
+    parts = [part.strip() for text in texts for part in _split(text, ",")]
     return tuple(_NAME.sub(_unquoted, part) for part in parts if part)
+
+
+def orders_of(text: Names) -> dict[str, tuple[str, ...]]:
+    """Categories from the lowest to the highest by column, from an option that may be repeated.
+
+    >>> orders_of('size=S<M<L, "age, years"="<30"<30-50<">50"')
+    {'size': ('S', 'M', 'L'), 'age, years': ('<30', '30-50', '>50')}
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    texts = [text] if isinstance(text, str) else text or ()
+    for part in (part for text in texts for part in _split(text, ",")):
+        column = _split(part, "=")[0]
+        names = [_NAME.sub(_unquoted, n.strip()) for n in _split(part[len(column) + 1 :], "<")]
+        name = _NAME.sub(_unquoted, column.strip())
+        if len(names) < 2 or len(set(names)) < len(names) or "" in names or name in found:
+            raise ValueError(
+                f"`--ordered {part}` must name a column once, and at least two different "
+                "categories from the lowest to the highest; write "
+                "`--ordered 'size=small<medium<large'`, for example"
+            )
+        found[name] = tuple(names)
+    return found
+
+
+def _split(text: str, mark: str) -> list[str]:
+    """What is between marks outside of double quotes."""
+    return re.findall(rf"(?:(?:^|(?<=[,:=<\s])){_QUOTED}|[^{mark}])+", text)
 
 
 def _unquoted(quoted: re.Match[str]) -> str:

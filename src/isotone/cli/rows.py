@@ -1,40 +1,53 @@
-"""The rows of `isotone train`: read, encoded, checked, and split into two parts."""
+"""The rows of `isotone train`: read as one table of Arrow, checked, and split into two parts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from isotone.checks import check_fraction, check_weights
 from isotone.cli.columns import Columns, check_numbers
 from isotone.cli.options import spelled
 from isotone.cli.target import Target, read_target
 from isotone.cli.terminal import errors, printable
-from isotone.data.categories import MAX_CATEGORIES, find_inputs
 from isotone.data.table import Table, open_table
-from isotone.inputs.cells import finite_or_blank, floats, is_blank, is_text, truths_as_numbers
+from isotone.estimators.columns import MAX_CATEGORIES, find_inputs
+from isotone.inputs.cells import (
+    finite_or_blank,
+    floats,
+    is_blank,
+    is_text,
+    labels,
+    truths_as_numbers,
+)
 from isotone.inputs.chain import Inputs
-from isotone.inputs.columns import Category, Number
+from isotone.inputs.columns import Ordered
 from isotone.inputs.frames import is_category
-from isotone.training.rows import Rows, split
-from isotone.typing import Bools, Floats
+from isotone.training.rows import split
+from isotone.typing import Bools, Floats, Indices, Reals
 
 _MANY = 20  # rows that no other column counts by chance
 _YES_OR_NO = {"yes", "no", "y", "n", "t", "f", "on", "off", "none", ""}
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
-    """What `read_rows` found: encoded rows, NaN where numbers are missing."""
+class Sample:
+    """Rows as an estimator takes them: features, values or classes, and weights."""
 
-    inputs: Inputs
-    target: Target
-    training: Rows
-    validation: Rows
+    X: pa.Table
+    y: NDArray[Any]
+    weight: Reals | None
+
+    def take(self, rows: Indices) -> Sample:
+        weight = None if self.weight is None else self.weight[rows]
+        return Sample(self.X.take(rows), self.y[rows], weight)
 
 
 def read_rows(
@@ -46,32 +59,26 @@ def read_rows(
     loss: str,
     gaps_allowed: bool,
     positive: str | None = None,
-) -> Reading:
-    """Rows to train on, and rows to judge by: a part of the table, or another one."""
+) -> tuple[Target, Sample, Sample]:
+    """What is learned, rows to train on, and rows to judge by: a part of them, or a table."""
     _refuse_text(table, columns)
-    inputs = find_inputs(table, columns.features, columns.categorical)
-    rows, cells = _read(table, inputs, columns.target, weights)
-    _check_gaps(table, rows, inputs, gaps_allowed)
-    check_numbers(columns, inputs.uncompleted, rows.x)
-    _warn_of_counters(inputs.uncompleted, rows.x)
-    counted = rows.counted()
+    X, cells, weight = _read(table, columns, weights)
+    _check_gaps(table.path, X, gaps_allowed)
+    numbers = {n: X[n].to_numpy() for n in X.column_names if pa.types.is_floating(X[n].type)}
+    check_numbers(columns, numbers)
+    _warn_of_counters(numbers)
+    counted = _counted(weight, X.num_rows)
     target, y = read_target(columns.target, cells.take(counted), loss, counted)
-    target, y = target.with_positive(positive, y)
-    rows = replace(rows[counted], y=y)
-    fraction = _fraction(validation)
-    if fraction is None:
-        other = _read_validation(table, validation, inputs, target, weights)
-        _check_gaps(open_table(validation), other, inputs, gaps_allowed)
-        _refuse_new_gaps(validation, rows, other, inputs)
-        return Reading(inputs, target, rows, other)
-    _, left = split(len(rows), fraction)
-    left &= ~_only_there(_traits(rows, target), left)
-    if not left.any():
-        raise ValueError(
-            f"the {len(rows)} rows of {table.path!r} leave none to validate on; give more rows, "
-            "or a table of other rows with `--validation FILE`"
-        )
-    return Reading(inputs, target, rows[~left], rows[left])
+    target = target.with_positive(positive)
+    sample = Sample(X.take(counted), y, None if weight is None else weight[counted])
+    fraction, inputs = _fraction(validation), find_inputs(sample.X, columns.features)
+    if fraction is not None:
+        return target, *_split(table.path, sample, target, fraction)
+    if validation == table.path:
+        raise ValueError("`--validation` is the table itself; give other rows, or a fraction")
+    other = _read_validation(validation, columns, inputs, target, weights, gaps_allowed)
+    _refuse_new_gaps(validation, sample.X, other.X)
+    return target, sample, other
 
 
 def _fraction(validation: str) -> float | None:
@@ -83,9 +90,15 @@ def _fraction(validation: str) -> float | None:
     return check_fraction("--validation", fraction)
 
 
+def _counted(weight: Reals | None, n_rows: int) -> Indices:
+    """Numbers of the rows that do not have weight 0."""
+    return np.arange(n_rows) if weight is None else np.flatnonzero(weight > 0)
+
+
 def _refuse_text(table: Table, columns: Columns) -> None:
     """Name all columns of text at once, and what to do with them."""
-    names = [name for name in columns.features if name not in columns.categorical]
+    encoded = *columns.categorical, *columns.orders
+    names = [name for name in columns.features if name not in encoded]
     batch = next(iter(table.batches(names)), None) if names else None
     texts = [] if batch is None else [n for n in names if _is_text(batch.column(n), n)]
     if not texts:
@@ -101,6 +114,7 @@ def _refuse_text(table: Table, columns: Columns) -> None:
     if {str(cell).strip().lower() for cell in batch.column(texts[0]).to_pylist()} <= _YES_OR_NO:
         advice += ["write 1 and 0, or true and false, for yes and no"]
     advice += [f"make categories with `{spelled('categorical', *categorical)}`"] if few else []
+    advice += ["give those that have an order with `--ordered`"] if few else []
     if re.fullmatch(r"\s*[+-]?\d*,\d+\s*", str(example)):
         advice = ["write decimals with a point, as in 0.5"]
     what = f"column {texts[0]!r} holds" if len(texts) == 1 else f"columns {', '.join(texts)} hold"
@@ -127,9 +141,9 @@ def _has_few(column: pa.Array) -> bool:
 
 
 def _is_text(column: pa.Array, name: str) -> bool:
-    """Whether a column holds categories, or something of which nothing is a number."""
+    """Whether a column holds categories without an order, or nothing that is a number."""
     if is_category(column.type):
-        return True
+        return not column.type.ordered
     try:
         is_number = np.isfinite(floats(truths_as_numbers(column), name))
     except ValueError:  # times, lists and the like
@@ -137,9 +151,9 @@ def _is_text(column: pa.Array, name: str) -> bool:
     return bool(not is_number.any() and not is_blank(column).all())
 
 
-def _warn_of_counters(names: Sequence[str], X: Floats) -> None:
+def _warn_of_counters(numbers: Mapping[str, Floats]) -> None:
     """Warn of columns that count the rows: where rows are sorted, they tell the target."""
-    for name, column in zip(names, X.T, strict=True):
+    for name, column in numbers.items():
         if len(column) >= _MANY and np.array_equal(np.diff(column), np.ones(len(column) - 1)):
             errors.print("warning: ", style="bold yellow", end="")
             errors.print(
@@ -152,65 +166,123 @@ def _warn_of_counters(names: Sequence[str], X: Floats) -> None:
             )
 
 
-def _read(table: Table, inputs: Inputs, target: str, weights: str | None) -> tuple[Rows, pa.Array]:
-    """Features and weights, and the cells of the target."""
-    names = [*inputs.names, target, *([weights] if weights else [])]
-    X, cells, weight, n_rows = [], [], [], 0
+def _read(
+    table: Table, columns: Columns, weights: str | None
+) -> tuple[pa.Table, pa.Array, Reals | None]:
+    """Features, the cells of the target, and weights."""
+    names = [*columns.features, columns.target, *([weights] if weights else [])]
+    parts: dict[str, list[pa.Array]] = {name: [] for name in names}
+    n_rows = 0
     for batch in table.batches(names):
-        X.append(_features(inputs, batch, n_rows))
-        cells.append(batch.column(target))
+        for name in columns.features:
+            parts[name].append(_feature(batch.column(name), name, columns, n_rows))
+        parts[columns.target].append(batch.column(columns.target))
         if weights:
-            weight.append(finite_or_blank(batch.column(weights), weights, n_rows))
+            weight = finite_or_blank(batch.column(weights), weights, n_rows)
+            parts[weights].append(pa.array(weight))
         n_rows += batch.num_rows
     if n_rows == 0:
         raise ValueError(f"{table.path!r} has no rows; training needs some")
-    rows = Rows(np.concatenate(X), np.zeros(n_rows))
-    if weights:
-        every = check_weights(f"--weights {weights}", np.concatenate(weight), n_rows)
-        rows = replace(rows, weight=every)
-    return rows, pa.chunked_array(cells).combine_chunks()
+    X = pa.table({name: _joined(parts[name], name, columns) for name in columns.features})
+    cells = pa.chunked_array(parts[columns.target]).combine_chunks()
+    if not weights:
+        return X, cells, None
+    given = pa.chunked_array(parts[weights]).to_numpy()
+    return X, cells, check_weights(f"--weights {weights}", given, n_rows)
 
 
-def _check_gaps(table: Table, rows: Rows, inputs: Inputs, allowed: bool) -> None:
+def _feature(column: pa.Array, name: str, columns: Columns, first_row: int) -> pa.Array:
+    """Categories as text, ordered ones as such, and numbers, NaN where they are missing."""
+    if name in columns.categorical:
+        return labels(column)
+    if name in columns.orders:
+        return _ordered(labels(column), name, columns.orders[name], first_row)
+    if is_category(column.type) and column.type.ordered:
+        return column
+    try:
+        return pa.array(finite_or_blank(column, name, first_row))
+    except ValueError as error:
+        option = spelled("categorical", name)
+        raise ValueError(f"{error}, or make categories with `{option}`") from error
+
+
+def _ordered(texts: pa.Array, name: str, order: tuple[str, ...], first_row: int) -> pa.Array:
+    """Ordered categories of texts, each of which must be one of them."""
+    places = pc.index_in(texts, value_set=pa.array(order))
+    strange = pc.and_(pc.is_null(places), pc.is_valid(texts)).to_numpy(zero_copy_only=False)
+    if strange.any():
+        row = int(strange.argmax())
+        raise ValueError(
+            f"column {name!r} holds {texts[row].as_py()[:40]!r} in row {first_row + row} (data "
+            f"rows, counted from 0), which is not in its order {' < '.join(order[:10])}; correct "
+            "or drop such rows, or add it with `--ordered`"
+        )
+    return pa.DictionaryArray.from_arrays(places, pa.array(order), ordered=True)
+
+
+def _joined(parts: list[pa.Array], name: str, columns: Columns) -> pa.Array:
+    """One column of its parts, which must agree about an order."""
+    orders = [part.dictionary for part in parts if is_category(part.type)]
+    if any(order != orders[0] for order in orders):
+        raise ValueError(
+            f"column {name!r} is stored with different orders of its categories in different "
+            "parts of the file; give one with `--ordered`"
+        )
+    column = pa.chunked_array(parts).combine_chunks()
+    return column.dictionary_encode() if name in columns.categorical else column
+
+
+def _gaps(X: pa.Table) -> dict[str, Bools]:
+    """Where values are missing, by column."""
+    return {n: pc.is_null(X[n], nan_is_null=True).to_numpy() for n in X.column_names}
+
+
+def _check_gaps(path: str, X: pa.Table, allowed: bool) -> None:
     """Refuse empty columns, and gaps unless they are allowed."""
-    gaps = np.isnan(rows.x)
-    names = inputs.uncompleted
-    empty = [name for i, name in enumerate(names) if gaps[:, i].all()]
+    holes = {name: gaps for name, gaps in _gaps(X).items() if gaps.any()}
+    empty = [name for name, gaps in holes.items() if gaps.all()]
     if empty:
-        others = [name for name in inputs.names if name not in empty]
+        others = [name for name in X.column_names if name not in empty]
         hint = f" with `{spelled('features', *others)}`" if others else ""
         raise ValueError(
-            f"column {empty[0]!r} of {table.path!r} is empty, and every feature needs some "
+            f"column {empty[0]!r} of {path!r} is empty, and every feature needs some "
             f"numbers; leave it out{hint}"
         )
-    missing = {f"missing({c.name})": c.name for c in inputs.columns if isinstance(c, Category)}
-    holes = [(missing[n], rows.x[:, i] > 0) for i, n in enumerate(names) if n in missing]
-    holes += [(n, gaps[:, i]) for i, n in enumerate(names) if gaps[:, i].any()]
     if holes and not allowed:
-        name, mask = holes[0]
-        shown = ", ".join(f"{n} ({m.sum()})" for n, m in holes)
+        name, mask = next(iter(holes.items()))
+        shown = ", ".join(f"{n} ({m.sum()})" for n, m in holes.items())
         raise ValueError(
-            f"values are missing in {shown} of {table.path!r}; the first is {name!r} in row "
+            f"values are missing in {shown} of {path!r}; the first is {name!r} in row "
             f"{int(mask.argmax())} (data rows, counted from 0): fill or drop such rows, or add "
             "`--missing indicator` to learn from missing values"
         )
 
 
 def _read_validation(
-    table: Table, validation: str, inputs: Inputs, target: Target, weights: str | None
-) -> Rows:
-    if validation == table.path:
-        raise ValueError("`--validation` is the table itself; give other rows, or a fraction")
-    other = open_table(validation)
-    rows, cells = _read(other, inputs, target.name, weights)
-    loss = "squared_error" if target.classes is None else "cross_entropy"
-    counted = rows.counted()
-    found = read_target(target.name, cells.take(counted), loss, counted, varied=False)
-    return replace(rows[counted], y=_same_classes(target, *found))
+    path: str,
+    columns: Columns,
+    inputs: Inputs,
+    target: Target,
+    weights: str | None,
+    gaps_allowed: bool,
+) -> Sample:
+    """Rows of another table, whose categories and classes must be those of the training rows."""
+    orders = {c.name: c.categories for c in inputs.columns if isinstance(c, Ordered)}
+    X, cells, weight = _read(open_table(path), replace(columns, orders=orders), weights)
+    _check_gaps(path, X, gaps_allowed)
+    for raw in inputs.batches(X):
+        codes = inputs.read(raw)
+        if np.isinf(codes).any():
+            inputs.refuse(raw, [np.where(np.isnan(array), 0.0, array) for array in codes])
+    counted = _counted(weight, X.num_rows)
+    loss = "squared_error" if target.labels is None else "cross_entropy"
+    found, y = read_target(target.name, cells.take(counted), loss, counted, varied=False)
+    y = _same_classes(target, found, y)
+    return Sample(X.take(counted), y, None if weight is None else weight[counted])
 
 
-def _same_classes(target: Target, other: Target, y: Floats) -> Floats:
-    """Numbers of the classes of the training rows, for those of other rows."""
+def _same_classes(target: Target, other: Target, y: NDArray[Any]) -> NDArray[Any]:
+    """Classes of other rows, if training rows have them."""
     if target.classes is None or other.classes is None:
         if target.classes != other.classes:
             raise ValueError(
@@ -224,50 +296,42 @@ def _same_classes(target: Target, other: Target, y: Floats) -> Floats:
             f"the validation rows have a {target.name!r} of {unseen[0]}, which no training row "
             "has; correct or drop such rows"
         )
-    numbers = [float(target.classes.index(other.classes[int(k)])) for k in y]
-    return np.array(numbers)
+    return y.astype(np.asarray(target.labels).dtype)
 
 
-def _refuse_new_gaps(path: str, rows: Rows, other: Rows, inputs: Inputs) -> None:
-    new = np.isnan(other.x).any(axis=0) & ~np.isnan(rows.x).any(axis=0)
-    if new.any():
-        name = inputs.uncompleted[int(new.argmax())]
+def _refuse_new_gaps(path: str, X: pa.Table, other: pa.Table) -> None:
+    known = _gaps(X)
+    for name, gaps in _gaps(other).items():
+        if gaps.any() and not known[name].any():
+            raise ValueError(
+                f"values of {name!r} are missing in {path!r} but in no training row, so nothing "
+                "can be learned about missing values there; fill or drop these rows"
+            )
+
+
+def _split(path: str, sample: Sample, target: Target, fraction: float) -> tuple[Sample, Sample]:
+    """Rows to train on and a fraction to judge by, without rows that are like no others."""
+    _, left = split(len(sample.y), fraction)
+    left &= ~_only_there(_traits(sample, target), left)
+    if not left.any():
         raise ValueError(
-            f"values of {name!r} are missing in {path!r} but in no training row, so nothing can "
-            "be learned about missing values there; fill or drop these rows"
+            f"the {len(sample.y)} rows of {path!r} leave none to validate on; give more rows, "
+            "or a table of other rows with `--validation FILE`"
         )
+    return sample.take(np.flatnonzero(~left)), sample.take(np.flatnonzero(left))
 
 
-def _traits(rows: Rows, target: Target) -> Bools:
-    """What some rows have and others do not: missing values, and classes."""
-    classes = range(len(target.classes or ()))
-    of_class = [rows.y == k for k in classes]
-    return np.column_stack([np.isnan(rows.x), *of_class])
+def _traits(sample: Sample, target: Target) -> Iterator[NDArray[Any]]:
+    """What tells rows apart that a model may know or not: classes, categories, missing values."""
+    if target.labels is not None:
+        yield sample.y
+    for name, gaps in _gaps(sample.X).items():
+        column = sample.X[name].combine_chunks()
+        unordered = is_category(column.type) and not column.type.ordered
+        yield column.indices.fill_null(-1).to_numpy() if unordered else gaps
 
 
-def _only_there(traits: Bools, left: Bools) -> Bools:
+def _only_there(traits: Iterable[NDArray[Any]], left: Bools) -> Bools:
     """Rows that have a trait which only rows that are left out have: they must be trained on."""
-    alone = traits[left].any(axis=0) & ~traits[~left].any(axis=0)
-    return np.asarray(left & traits[:, alone].any(axis=1), dtype=np.bool_)
-
-
-def _features(inputs: Inputs, batch: pa.RecordBatch, first_row: int) -> Floats:
-    """Features of a batch without indicators, with NaN for missing values among numbers."""
-    raw = [batch.column(name) for name in inputs.names]
-    arrays = inputs.read(raw)
-    if np.isinf(arrays).any():
-        _refuse_strange(inputs, raw, first_row)
-    return np.column_stack(arrays)
-
-
-def _refuse_strange(inputs: Inputs, raw: list[pa.Array], first_row: int) -> None:
-    """Raise the error about a cell that is not a number, or about a category that is new."""
-    for column, values in zip(inputs.columns, raw, strict=True):
-        if isinstance(column, Number):
-            try:
-                finite_or_blank(values, column.name, first_row)
-            except ValueError as error:
-                option = spelled("categorical", column.name)
-                raise ValueError(f"{error}, or make categories with `{option}`") from error
-    unseen = [np.where(np.isnan(array), 0.0, array) for array in inputs.read(raw)]
-    inputs.refuse(raw, unseen, first_row)
+    alone = [left & ~np.isin(trait, trait[~left]) for trait in traits]
+    return np.asarray(np.any(alone, axis=0), dtype=np.bool_)

@@ -13,11 +13,11 @@ import isotone
 from isotone.cli.destination import check_directory
 from isotone.cli.options import listed
 from isotone.cli.terminal import errors, output, printable
-from isotone.cli.workers import workers_of
 from isotone.data.table import open_table, split_tree
 from isotone.files import refuse_overwriting
 from isotone.frozen.scoring import Scored, Scoring, outputs_of, score_directory, tables_in
 from isotone.inputs.chain import Policy
+from isotone.workers import workers_of
 
 
 def score(
@@ -46,7 +46,7 @@ def score(
 
     A row is unlike any in training if it has a new category, a value missing in a column that was
     complete, or no number where one is needed. --on-unseen says what it gets: an error with its
-    row and column, the treatment of a missing value, no score, or this score.
+    row and column, what a missing value gets, no score, or this score.
 
     Processes of this machine listen on no port. Whoever can reach a Dask scheduler without TLS can
     run code as its owner: protecting the one that you name with --scheduler is up to you.
@@ -73,9 +73,10 @@ def score(
         printable(f"scored {scored.n:,} {what} in {seconds:.1f} s: {out}"), soft_wrap=True
     )
     if scored.n_unseen:
+        rows = "row" if scored.n_unseen == 1 else "rows"
         output.print(
-            f"{scored.n_unseen:,} rows held what no training row held; `--on-unseen {on_unseen}` "
-            "decided about them",
+            f"{scored.n_unseen:,} {rows} held what no training row held; handled as "
+            f"`--on-unseen {on_unseen}` says",
             soft_wrap=True,
         )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 from rich.table import Table
 
@@ -68,17 +67,8 @@ def _describe_outputs(frozen: FrozenNetwork) -> str:
 def _feature_table(frozen: FrozenNetwork) -> Table:
     """The way of every column to the network, in words."""
     table = columns("feature", "from", "declared", "λ", "scaled input")
-    inputs = frozen.inputs
-    sources = np.array(inputs.copies or range(frozen.n_features))
-    for k, feature in enumerate(inputs.encoded):
-        column, own = inputs.owner(k), np.flatnonzero(sources == k)
-        first = feature == column.features[0]
-        scaled = frozen.scaling.describe(own[0]) if len(own) == 1 else f"{len(own) + 1} knots"
-        table.add_row(
-            printable(feature),
-            printable(column.describe() if first else column.name),
-            printable(frozen.direction(own[0])),
-            f"{frozen.lipschitz[own].max():.4g}",
-            scaled,
-        )
+    for k, feature in enumerate(frozen.inputs.encoded):
+        column = frozen.inputs.owner(k)
+        source = column.describe() if feature == column.features[0] else column.name
+        table.add_row(*map(printable, (feature, source, *frozen.describe(k))))
     return table

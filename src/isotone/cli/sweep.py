@@ -26,12 +26,12 @@ from isotone.cli.options import (
     sizes_of,
 )
 from isotone.cli.terminal import errors, output, printable
-from isotone.cli.workers import workers_of
 from isotone.data.table import open_table, read_numbers, split_tree
 from isotone.files import refuse_overwriting
 from isotone.inputs.cells import floats
 from isotone.inputs.scaling import Scaling
 from isotone.training.rows import Rows, split
+from isotone.workers import workers_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,9 +121,10 @@ def _problem(
     if len(values) == 0:
         raise ValueError(f"{path!r} has no rows; training needs some")
     X, y = values[:, :-1], values[:, -1]
-    check_numbers(columns, columns.features, X)
+    check_numbers(columns, dict(zip(columns.features, X.T, strict=True)))
     training, held_out = split(len(X), fraction)
-    scaling = Scaling.fit(X[training], list(columns.kinds))
+    kinds = [columns.logarithms.get(name, "standard") for name in columns.features]
+    scaling = Scaling.fit(X[training], kinds)
     x = scaling.transform(X)
     rows = Rows(x, y)
     return Problem(rows[training], rows[held_out], columns.monotonic_cst, recipe, group_size)

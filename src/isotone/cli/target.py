@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from isotone.checks import refuse_rivals
 from isotone.cli.columns import SIGNS, Direction, suggest
 from isotone.cli.options import spelled
-from isotone.data.categories import MAX_CATEGORIES
+from isotone.estimators.columns import MAX_CATEGORIES
 from isotone.inputs.cells import decoded, floats, is_blank, labels
+from isotone.inputs.columns import missing_name
 from isotone.inputs.frames import is_category
 from isotone.typing import Floats, Indices, RegressionLoss
 
 _FEW = 10  # whole numbers that might be meant as classes
+_EXACT = 2.0**53  # below which a float can be a whole number by name
 _REGRESSION = get_args(RegressionLoss)
 
 
@@ -29,17 +31,31 @@ class Target:
 
     Parameters
     ----------
-    classes : names, in the order of their numbers; None if the target is a number
+    labels : the classes, texts or numbers in order; None if the target is a number
     is_text : whether the classes have names that are not numbers
     few : whether there are just a few whole numbers, which could be classes as well
-    chosen : whether the user chose the second of two classes; else it is the last in order
+    positive : which of two classes scores are about, if the user chose; else the last in order
     """
 
     name: str
-    classes: tuple[str, ...] | None = None
+    labels: tuple[Any, ...] | None = None
     is_text: bool = False
     few: bool = False
-    chosen: bool = False
+    positive: Any = None
+
+    @property
+    def classes(self) -> tuple[str, ...] | None:
+        """Names of the classes; of two, that which scores are about is the second."""
+        if self.labels is None:
+            return None
+        turned = len(self.labels) == 2 and self.second == self.labels[0]
+        return tuple(str(label) for label in self.labels[:: -1 if turned else 1])
+
+    @property
+    def second(self) -> Any:
+        """Of two classes, the one that scores are about."""
+        two = self.labels is not None and len(self.labels) == 2
+        return (self.labels or (None,))[-1] if two and self.positive is None else self.positive
 
     @property
     def n_outputs(self) -> int:
@@ -53,18 +69,20 @@ class Target:
             return f"{self.name}, as a number{hint}"
         if len(self.classes) == 2:
             other, positive = self.classes
-            hint = "" if self.chosen else f" (or: --positive {shlex.quote(other)})"
+            chosen = self.positive is not None
+            hint = "" if chosen else f" (or: --positive {shlex.quote(other)})"
             return f"probability of {self.name} = {positive}, rather than {other}{hint}"
         return f"probabilities of {self.name} = {', '.join(self.classes)}"
 
     def monotonic_cst(
         self, directions: Sequence[Direction], features: Sequence[str]
-    ) -> list[int] | list[list[int]]:
-        """Directions of the features; with more than two classes, for every class."""
-        table = np.zeros((self.n_outputs, len(features)), dtype=np.int8)
+    ) -> dict[Any, Any]:
+        """Directions by feature, also of missing ones; with several classes, for every class."""
+        names = list(dict.fromkeys([*features, *map(missing_name, features)]))
+        table = np.zeros((self.n_outputs, len(names)), dtype=np.int8)
         for direction in directions:
             output, sign = self._output(direction, directions)
-            place = output, features.index(direction.column)
+            place = output, names.index(direction.column)
             if table[place] == -sign:
                 raise ValueError(
                     f"{direction.column!r} is both increasing and decreasing for {self.name!r}; "
@@ -72,9 +90,11 @@ class Target:
                 )
             table[place] = sign
         if self.n_outputs > 1:
-            refuse_rivals(table, features, self.classes or ())
-        rows: list[list[int]] = table.tolist()
-        return rows[0] if self.n_outputs == 1 else rows
+            refuse_rivals(table, names, self.classes or ())
+        rows = [
+            {name: s for name, s in zip(names, row, strict=True) if s} for row in table.tolist()
+        ]
+        return rows[0] if self.n_outputs == 1 else dict(zip(self.labels or (), rows, strict=True))
 
     def _output(self, direction: Direction, given: Sequence[Direction]) -> tuple[int, int]:
         """The output that a direction is about, and its sign there."""
@@ -87,7 +107,7 @@ class Target:
                 )
             return 0, direction.sign
         if named is None:
-            if len(classes) == 2 and (not self.is_text or self.chosen):
+            if len(classes) == 2 and (not self.is_text or self.positive is not None):
                 return 0, direction.sign
             like = [d for d in given if d.sign == direction.sign]
             named_all = [d.name if d.of_class else f"{d.name}:{classes[-1]}" for d in like]
@@ -114,31 +134,29 @@ class Target:
             f"`{option}` names a class that {self.name!r} does not hold; {suggest(named, classes)}"
         )
 
-    def with_positive(self, named: str | None, y: Floats) -> tuple[Target, Floats]:
-        """The target and its values such that a model of two classes is about the class named."""
+    def with_positive(self, named: str | None) -> Target:
+        """The target whose scores, of two classes, are about the class named."""
         if named is None:
-            return self, y
+            return self
         option = f"--positive {named}"
-        if self.classes is None:
+        if self.labels is None:
             raise ValueError(
                 f"`{option}` names a class but {self.name!r} is learned as a number; leave it "
                 "out, or add `--loss cross_entropy`"
             )
-        if len(self.classes) > 2:
+        if len(self.labels) > 2:
             raise ValueError(
                 f"`{option}` is for two classes but {self.name!r} holds "
-                f"{', '.join(self.classes[:10])}; leave it out: a model of several classes gives "
-                "the probability of each"
+                f"{', '.join(map(str, self.labels[:10]))}; leave it out: a model of several "
+                "classes gives the probability of each"
             )
-        if self._class(option, named) == 1:
-            return replace(self, chosen=True), y
-        return replace(self, classes=self.classes[::-1], chosen=True), 1.0 - y
+        return replace(self, positive=self.labels[self._class(option, named)])
 
 
 def read_target(
     name: str, column: pa.Array, loss: str, numbers: Indices, varied: bool = True
-) -> tuple[Target, Floats]:
-    """The target, and its values or the numbers of its classes.
+) -> tuple[Target, NDArray[Any]]:
+    """The target, and its value or class in every row.
 
     Classes are: text, what is stored as categories, numbers of which there are just two, and whole
     numbers if the `loss` is one for classes.
@@ -188,29 +206,34 @@ def _check_gaps(name: str, numbers: Indices, gaps: NDArray[Any]) -> None:
         )
 
 
-def _of_texts(name: str, texts: list[str]) -> tuple[Target, Floats]:
-    classes, index = np.unique(np.array(texts), return_inverse=True)
+def _of_texts(name: str, texts: list[str]) -> tuple[Target, NDArray[Any]]:
+    y = np.array(texts)
+    classes = np.unique(y)
     if len(classes) > MAX_CATEGORIES:
         raise ValueError(
             f"the target {name!r} holds {len(classes)} different texts, such as {texts[0]!r}; at "
             f"most {MAX_CATEGORIES} classes can be learned: merge rare ones, or correct the "
             "column if it should hold numbers"
         )
-    return Target(name, tuple(classes.tolist()), is_text=True), index.astype(np.float64)
+    return Target(name, tuple(classes.tolist()), is_text=True), y
 
 
-def _of_numbers(name: str, values: Floats, loss: str) -> tuple[Target, Floats]:
-    unique, index = np.unique(values, return_inverse=True)
+def _of_numbers(name: str, values: Floats, loss: str) -> tuple[Target, NDArray[Any]]:
+    unique = np.unique(values)
+    whole = bool(np.all(unique == np.rint(unique)))
     if loss in _REGRESSION or (not loss and len(unique) != 2):
-        few = len(unique) <= _FEW and not loss and bool(np.all(unique == np.rint(unique)))
-        return Target(name, few=few), values
-    if len(unique) > 2 and (len(unique) > MAX_CATEGORIES or np.any(unique != np.rint(unique))):
+        return Target(name, few=len(unique) <= _FEW and not loss and whole), values
+    if len(unique) > 2 and (len(unique) > MAX_CATEGORIES or not whole):
         raise ValueError(
             f"`--loss {loss}` needs classes but {name!r} holds {len(unique)} numbers such as "
             f"{unique[0]:g} and {unique[1]:g}; choose --loss squared_error, or make a column of "
             "classes"
         )
-    return Target(name, tuple(f"{value:.17g}" for value in unique)), index.astype(np.float64)
+    if not whole:  # two of them, which scikit-learn would not take for classes
+        names = [repr(value).removesuffix(".0") for value in unique.tolist()]
+        return Target(name, tuple(names)), np.array(names)[np.searchsorted(unique, values)]
+    y = values.astype(np.int64) if np.abs(unique).max() < _EXACT else values
+    return Target(name, tuple(np.unique(y).tolist())), y
 
 
 def _check_variety(name: str, cells: NDArray[Any]) -> None:

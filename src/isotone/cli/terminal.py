@@ -11,7 +11,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from isotone.certificate.certify import Interval
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import quoted, visible
 
@@ -46,11 +45,6 @@ def print_stated(entries: Mapping[str, object]) -> None:
         line = Text(f"{quoted(name)}: {quoted(value)}")
         for part in line.wrap(output, max(output.width - 4, 20), overflow="fold"):
             output.print(Text.assemble("  │ ", part), soft_wrap=True)
-
-
-def within(interval: Interval) -> str:
-    """A few digits, rounded outward."""
-    return str(interval)
 
 
 def columns(*headers: str) -> Table:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import warnings
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +18,6 @@ from isotone.checks import check_choice, check_positive
 from isotone.cli import terminal
 from isotone.cli.columns import Columns, choose_columns, suggest
 from isotone.cli.destination import Destination
-from isotone.cli.metrics import judge
 from isotone.cli.options import (
     Features,
     MaxIter,
@@ -27,18 +28,14 @@ from isotone.cli.options import (
     sizes_of,
     spelled,
 )
-from isotone.cli.rows import Reading, read_rows
+from isotone.cli.rows import Sample, read_rows
 from isotone.cli.target import Target
 from isotone.cli.terminal import output, printable
 from isotone.data.table import open_table, split_tree
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import file_name
-from isotone.inputs.chain import Inputs
-from isotone.inputs.columns import Category
-from isotone.inputs.scaling import Kind, Log
 from isotone.locks import making, sole_use
-from isotone.training.rows import Rows
 from isotone.typing import ClassificationLoss, Gaps, RegressionLoss
 
 if TYPE_CHECKING:
@@ -67,6 +64,10 @@ def train(
     ] = None,
     categorical: Annotated[
         list[str] | None, typer.Option(help="Columns of text: one feature for every category.")
+    ] = None,
+    ordered: Annotated[
+        list[str] | None,
+        typer.Option(help="Categories from the lowest to the highest: 'size=small<medium<large'."),
     ] = None,
     missing: Annotated[
         str, typer.Option(help="Missing values: error, or indicator (learn from them).")
@@ -103,6 +104,9 @@ def train(
     absolute_error, quantile or quantile:0.9 for numbers. Whole numbers are learned as classes with
     --loss cross_entropy.
 
+    A column of text is named in --categorical, or with --ordered if its categories have an order:
+    such a column may have a direction. Ordered categories of a Parquet file are taken as they are.
+
     Options that take columns may be repeated. A name with a comma, or with spaces around it, is
     put in double quotes: '"income, net",debt'.
 
@@ -121,10 +125,19 @@ def train(
     )
     source = open_table(table)
     columns = choose_columns(
-        source, target, features, increasing, decreasing, log, weights, categorical
+        source,
+        target,
+        features,
+        increasing,
+        decreasing,
+        log,
+        weights,
+        categorical,
+        ordered,
+        gaps_allowed=missing == "indicator",
     )
     kind, level = _loss(loss)
-    reading = read_rows(
+    learned, training, held_out = read_rows(
         source,
         columns,
         weights=weights,
@@ -133,28 +146,29 @@ def train(
         gaps_allowed=missing == "indicator",
         positive=positive,
     )
-    estimator = _estimator(reading, columns, kind, level, class_weight)
+    estimator = _estimator(learned, columns, kind, level, class_weight)
     estimator.set_params(
-        lipschitz=_lipschitz(lipschitz, columns, reading.inputs),
+        lipschitz=_lipschitz(lipschitz, columns),
         hidden_layer_sizes=sizes_of(hidden_layer_sizes),
-        group_size=_group_size(group_size),
+        group_size="auto" if group_size == "auto" else size_of(group_size),
         missing=missing,
         max_iter=max_iter,
         n_members=n_members,
         random_state=random_state,
         verbose=True,
     )
-    made_from = {"table": file_name(table), "target": target, "rows": len(reading.training)}
-    provenance = made_from | {"random_state": random_state}
-    estimator.rename(lambda network: _named(network, reading, provenance))
+    made_from = {"table": file_name(table), "target": target, "rows": len(training.y)}
+    made_from["random_state"] = random_state
     with sole_use(destination.room), making(destination.checkpoints):
-        _fit(estimator, reading.training, destination.checkpoints, resume)
-        metrics = judge(estimator.network_, _completed(estimator, reading.validation))
-        _write(estimator, metrics, destination)
+        _fit(estimator, training, destination.checkpoints, resume)
+        metrics = _judge(estimator, held_out)
+        provenance = dict(estimator.network_.provenance) | made_from
+        network = replace(estimator.network_, provenance=provenance)  # certified as it was
+        _write(estimator, network, metrics, destination)
         remove_checkpoints(destination.checkpoints)
     with suppress(OSError):  # it is gone, or another run has begun
         destination.checkpoints.rmdir()
-    _report(estimator.certificate_, reading.target, metrics, destination.model)
+    _report(estimator.certificate_, learned, metrics, destination.model)
 
 
 def _loss(text: str | None) -> tuple[str, float | None]:
@@ -168,15 +182,14 @@ def _loss(text: str | None) -> tuple[str, float | None]:
 
 
 def _estimator(
-    reading: Reading, columns: Columns, loss: str, level: float | None, class_weight: str
+    target: Target, columns: Columns, loss: str, level: float | None, class_weight: str
 ) -> MonotonicEstimator:
     from isotone.estimators.classifier import MonotonicClassifier
     from isotone.estimators.regressor import MonotonicRegressor
 
-    target, features = reading.target, reading.inputs.uncompleted
     options: dict[str, Any] = {
-        "monotonic_cst": target.monotonic_cst(columns.directions, features),
-        "scaling": _scaling(columns, reading.inputs),
+        "monotonic_cst": target.monotonic_cst(columns.directions, columns.features),
+        "scaling": columns.logarithms,
     }
     if target.classes is None:
         if class_weight != "none":
@@ -195,31 +208,17 @@ def _estimator(
         )
     options["class_weight"] = None if class_weight == "none" else class_weight
     options["loss"] = loss or "cross_entropy"
-    return MonotonicClassifier(**options)
+    return MonotonicClassifier(positive=target.second, **options)
 
 
-def _scaling(columns: Columns, inputs: Inputs) -> list[Any]:
-    """Logarithms as asked for, categories as they are, a good choice for others."""
-    kinds = dict(zip(columns.features, columns.kinds, strict=True))
-    return [
-        "identity" if isinstance(column, Category) else _automatic(kinds[column.name])
-        for column in inputs.columns
-        for _ in column.features
-    ]
-
-
-def _automatic(kind: Kind | Log) -> Any:
-    return "auto" if kind == "standard" else kind
-
-
-def _fit(estimator: MonotonicEstimator, rows: Rows, checkpoints: Path, resume: bool) -> None:
+def _fit(estimator: MonotonicEstimator, rows: Sample, checkpoints: Path, resume: bool) -> None:
     from isotone.training.checkpoint import CheckpointError
 
     if not resume:
         remove_checkpoints(checkpoints)
     estimator.keep_checkpoints(checkpoints)
     try:
-        estimator.fit(rows.x, rows.y, sample_weight=rows.weight)
+        estimator.fit(rows.X, rows.y, sample_weight=rows.weight)
     except CheckpointError as error:
         raise ValueError(
             f"`--resume` is impossible: the checkpoint in {str(checkpoints.parent)!r} "
@@ -228,27 +227,42 @@ def _fit(estimator: MonotonicEstimator, rows: Rows, checkpoints: Path, resume: b
         ) from error
 
 
-def _completed(estimator: MonotonicEstimator, rows: Rows) -> Rows:
-    columns = estimator.network_.inputs.complete(list(rows.x.T))
-    return replace(rows, x=np.column_stack(columns))
+def _judge(estimator: Any, rows: Sample) -> dict[str, float]:
+    """Metrics by name on rows that were not learned from, without those they do not define."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about metrics that these rows do not define: left out
+        of_classes = hasattr(estimator, "classes_")
+        found = _judge_classes(estimator, rows) if of_classes else _judge_values(estimator, rows)
+    defined = {name: float(value) for name, value in found.items() if math.isfinite(value)}
+    return {"validation rows": float(len(rows.y))} | defined
 
 
-def _named(network: FrozenNetwork, reading: Reading, provenance: dict[str, Any]) -> FrozenNetwork:
-    """The network with the names of its features and classes, and where it comes from."""
-    pairs = zip(reading.inputs.uncompleted, network.inputs.columns, strict=True)
-    inputs = reading.inputs.with_fills(
-        {name: column.fill for name, column in pairs if column.fill is not None}
-    )
-    return replace(
-        network,
-        inputs=inputs,
-        features=inputs.features,
-        classes=reading.target.classes,
-        provenance=dict(network.provenance) | provenance,
-    )
+def _judge_values(estimator: Any, rows: Sample) -> dict[str, float]:
+    from sklearn.metrics import root_mean_squared_error
+
+    weights = {"sample_weight": rows.weight}
+    return {
+        "R2": estimator.score(rows.X, rows.y, **weights),
+        "RMSE": root_mean_squared_error(rows.y, estimator.predict(rows.X), **weights),
+    }
 
 
-def _lipschitz(text: str, columns: Columns, inputs: Inputs) -> Any:
+def _judge_classes(estimator: Any, rows: Sample) -> dict[str, float]:
+    from sklearn import metrics
+
+    classes, weights = estimator.classes_, {"sample_weight": rows.weight}
+    found = {"accuracy": estimator.score(rows.X, rows.y, **weights)}
+    if len(classes) == 2:
+        score = estimator.decision_function(rows.X)
+        found = {"AUC": metrics.roc_auc_score(rows.y == classes[1], score, **weights)} | found
+    if hasattr(estimator, "predict_proba"):
+        p = estimator.predict_proba(rows.X)
+        p /= p.sum(axis=1, keepdims=True)  # each is rounded on its own
+        found["log loss"] = metrics.log_loss(rows.y, p, labels=classes, **weights)
+    return found
+
+
+def _lipschitz(text: str, columns: Columns) -> Any:
     if text == "auto":
         return "auto"
     pairs = [part.partition("=") for part in listed(text)]
@@ -274,7 +288,7 @@ def _lipschitz(text: str, columns: Columns, inputs: Inputs) -> Any:
             f"`--lipschitz {text}` lacks {missing[0]!r}; give λ for every feature, as in "
             f"`{spelled('lipschitz', *every)}`"
         )
-    return [named[column.name] for column in inputs.columns for _ in column.features]
+    return named
 
 
 def remove_checkpoints(directory: Path) -> None:
@@ -287,13 +301,14 @@ def remove_checkpoints(directory: Path) -> None:
         directory.rmdir()
 
 
-def _group_size(text: str) -> Any:
-    return "auto" if text == "auto" else size_of(text)
-
-
-def _write(estimator: MonotonicEstimator, metrics: dict[str, float], to: Destination) -> None:
+def _write(
+    estimator: MonotonicEstimator,
+    network: FrozenNetwork,
+    metrics: dict[str, float],
+    to: Destination,
+) -> None:
     to.model.parent.mkdir(parents=True, exist_ok=True)
-    estimator.network_.save(to.model)
+    network.save(to.model)
     remove_leftovers(to.model, *to.beside(*_FILES))
     if to.directory is None:
         return

@@ -1,7 +1,8 @@
 """The Parquet file, read and written in pieces; categories come back as categories.
 
 Parquet keeps categories of text as such but stores those of integers as plain integers. That they
-were categories is in notes: of Arrow, which keeps its whole schema, and of pandas.
+were categories is in notes: of Arrow, which keeps its whole schema, and of pandas. That they had
+an order is in these notes too, but the order itself is only in how the file was written.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pyarrow.parquet
 from isotone.inputs.frames import is_category
 
 _BUFFER_BYTES = 2**20
+_KEEP_ORDER = ("parquet-cpp-arrow", "Polars")  # writers
 
 
 def open_file(path: str) -> pyarrow.parquet.ParquetFile:
@@ -29,9 +31,9 @@ def batches(
     file: pyarrow.parquet.ParquetFile, columns: list[str], n_rows: int
 ) -> Iterator[pa.RecordBatch]:
     """The named columns, at most `n_rows` rows at a time; categories are dictionary-encoded."""
-    notes = file.metadata.metadata
+    notes, sure = file.metadata.metadata, _sure_orders(file)
     for batch in file.iter_batches(n_rows, columns=columns):
-        yield restore_categories(batch.select(columns), notes)
+        yield _without_orders(restore_categories(batch.select(columns), notes), sure)
 
 
 def restore_categories(
@@ -41,6 +43,31 @@ def restore_categories(
     for name in noted_categories(notes).intersection(batch.schema.names):
         column = batch.column(name).dictionary_encode()
         batch = batch.set_column(batch.schema.names.index(name), name, column)
+    return batch
+
+
+def _sure_orders(file: pyarrow.parquet.ParquetFile) -> frozenset[str]:
+    """Names of the columns whose categories are stored in their order.
+
+    Arrow and Polars write the dictionary of a column as it was. Others, and Arrow if told to write
+    no dictionaries, leave categories in the order in which rows have them.
+    """
+    metadata = file.metadata
+    if not str(metadata.created_by).startswith(_KEEP_ORDER):
+        return frozenset()
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    chunks = [group.column(i) for group in groups for i in range(group.num_columns)]
+    unsure = {chunk.path_in_schema for chunk in chunks if not chunk.has_dictionary_page}
+    return frozenset(file.schema_arrow.names) - unsure
+
+
+def _without_orders(batch: pa.RecordBatch, sure: frozenset[str]) -> pa.RecordBatch:
+    """The batch with categories that have an order only where that is sure."""
+    for i, field in enumerate(batch.schema):
+        if is_category(field.type) and field.type.ordered and field.name not in sure:
+            column = batch.column(i)
+            plain = pa.DictionaryArray.from_arrays(column.indices, column.dictionary)
+            batch = batch.set_column(i, field.name, plain)
     return batch
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -24,7 +25,7 @@ from isotone.estimators.directions import (
     is_table,
     opposite_directions,
 )
-from isotone.estimators.estimator import MonotonicEstimator
+from isotone.estimators.estimator import MonotonicEstimator, lacks_score
 from isotone.losses import LOSSES
 from isotone.training.rows import Rows
 from isotone.typing import ClassificationLoss, Floats, Signs
@@ -46,9 +47,11 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
     Parameters
     ----------
     monotonic_cst : -1, 0 or +1 per feature, or a dictionary by feature name; for two classes it
-        is about the probability of the second, ``classes_[1]``. A table (n_classes, n_features),
+        is about the probability of the `positive` one. A table (n_classes, n_features),
         in the order of `classes_`, or a dictionary by class, {"good": {"income": 1}}, is about
-        that of each, and needed for more classes. None leaves all features free
+        that of each, and needed for more classes. None leaves all features free. In a dictionary
+        "missing(income)" is -1 if a missing income is never better than any income, all else the
+        same, and +1 if it is never worse; this needs missing="indicator"
     lipschitz : λ: per unit of a feature a logit changes by at most λ, along a feature with a
         direction by at most 2λ. One number, one per feature,
         a dictionary by feature name, or "auto", which takes the best of a ladder on rows that
@@ -62,11 +65,17 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         probabilities
     temperature : τ of Eq. 13: the logit is τ times a score of slope λ
     class_weight : None, "balanced" or a dictionary by class
+    positive : of two classes, the one that `network_` scores; None is the second, ``classes_[1]``.
+        What `decision_function` and `predict_proba` give does not depend on it
     scaling : "identity", "standard", "robust", "log", `isotone.Log(...)`, or "auto", which takes
         the logarithm of skewed columns; one for all, one per feature or a dictionary by name
     n_members : networks that are trained; their average is frozen into one
     missing : "error", or "indicator": learn from missing values (NaN); directions hold among the
-        rows where a value is present
+        rows where a value is present, and between a missing value and any other only where
+        `monotonic_cst` says so
+    on_unseen : what `predict` and others do with a row that holds what no training row held, such
+        as a new category: "error", as if it were "missing", no score ("skip", NaN; None for a
+        class; `score` leaves it out), or this logit; see `isotone.Engine`
     batch_size : "auto" is an eighth of the distinct rows, but between 32 and 512
     learning_rate_init : at the start; a cosine takes it to a fiftieth
     max_iter : epochs; half as many to choose λ
@@ -76,9 +85,9 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
 
     Attributes
     ----------
-    classes_ : names of the classes, sorted; the score of two is the logit of the second,
-        ``classes_[1]``, and a dictionary by class gives directions of either
-    network_ : the certified `FrozenNetwork`, raw features in, logits out
+    classes_ : names of the classes, sorted
+    network_ : the certified `FrozenNetwork`, raw features in, logits out; for two classes that of
+        the `positive` one
     certificate_ : what it guarantees
     lipschitz_ : λ per feature, in `lipschitz_units`
     history_ : losses of every epoch and member
@@ -99,6 +108,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
     loss: ClassificationLoss = "cross_entropy"
     temperature: float = 1.0
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = None
+    positive: Any = None
 
     _losses = get_args(ClassificationLoss)
 
@@ -108,38 +118,50 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         check_classification_targets(rows.y)
         self.classes_, labels = np.unique(rows.y, return_inverse=True)
         self._check_classes()
-        weight = rows.weights()
+        turned = self.positive is not None and self.positive == self.classes_.tolist()[0]
+        self._sign = -1 if turned else 1  # whether the network scores the first of two classes
+        weight = rows.weights() * self._class_weights(rows.y, rows.weights())[labels]
+        targets = labels if self._sign > 0 else 1 - labels
         return self._learn(
             parameters,
-            Rows(
-                rows.x,
-                labels[:, None].astype(np.float64),
-                weight * self._class_weights(rows.y, weight)[labels],
-            ),
+            Rows(rows.x, targets[:, None].astype(np.float64), weight),
             loss=LOSSES[self.loss](),
             n_outputs=self._n_logits,
-            classes=tuple(str(name) for name in self.classes_),
+            classes=tuple(str(name) for name in self.classes_[:: self._sign]),
         )
 
     def decision_function(self, X: Any) -> Floats:
         """Logit of the second class (n_rows,), or those of all classes (n_rows, n_classes)."""
-        return self._score_rows(X)
+        score = self._score_rows(X)
+        return self._sign * score
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most likely class of every row."""
         score = self.decision_function(X)
+        classes, unknown = self._decide(score), lacks_score(score)
+        if unknown.any():
+            classes = classes.astype(object)
+            classes[unknown] = None
+        return classes
+
+    def _decide(self, score: Floats) -> NDArray[Any]:
         index = (score >= 0).astype(int) if score.ndim == 1 else score.argmax(axis=1)
         classes: NDArray[Any] = self.classes_[index]
         return classes
 
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy among the rows that get a score; see `on_unseen`."""
+        score, y, weight = self._score_known(X, y, sample_weight)
+        return float(accuracy_score(y, self._decide(self._sign * score), sample_weight=weight))
+
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Floats:
         """Probability of every class, (n_rows, n_classes)."""
-        logits = self.decision_function(X)
-        probability = self.network_.to_probability(logits)
+        score = self._score_rows(X)
+        probability = self.network_.to_probability(score)
         if probability.ndim == 2:
             return probability
-        return np.column_stack([1.0 - probability, probability])
+        return np.column_stack([1.0 - probability, probability][:: self._sign])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Floats:
@@ -169,6 +191,13 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
                 f"`loss={self.loss!r}` is for 2 classes but `y` holds {n_classes}; use "
                 "'cross_entropy'"
             )
+        if self.positive is not None and (
+            n_classes > 2 or self.positive not in self.classes_.tolist()
+        ):
+            raise ValueError(
+                f"`positive={self.positive!r}` must be one of two classes but `y` holds "
+                f"{self.classes_.tolist()!r:.100}; name one of these, or leave it out"
+            )
         cst = self.monotonic_cst
         if n_classes > 2 and not (cst is None or isinstance(cst, Mapping) or np.ndim(cst) == 2):
             raise ValueError(
@@ -181,11 +210,13 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         value: Any = self.monotonic_cst
         if isinstance(value, Mapping) and (n_outputs > 1 or not _is_flat(value)):
             value = {k: self._by_name(f"monotonic_cst[{k!r}]", v) for k, v in value.items()}
-            value = class_directions(value, names, self.classes_.tolist())
-        value = self._by_name("monotonic_cst", value)
-        if n_outputs == 1 and is_table(value) and len(value) == 2:
-            return opposite_directions(directions(value, names, 2), names)
-        return directions(value, names, n_outputs)
+            table = class_directions(value, names, self.classes_.tolist())
+        else:
+            value = self._by_name("monotonic_cst", value)
+            of_both = n_outputs == 1 and is_table(value) and len(value) == 2
+            table = directions(value, names, 2 if of_both else n_outputs)
+        of_pair = len(table) > n_outputs
+        return self._sign * opposite_directions(table, names) if of_pair else table
 
     def _class_weights(self, y: NDArray[Any], weight: Floats) -> Floats:
         order = np.argsort(weight)  # so that the order of the rows changes no sum of weights

@@ -9,18 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from isotone.data.categories import check_number, in_order
 from isotone.inputs.cells import arrow_of, is_text, labels, numbers_of
 from isotone.inputs.chain import Inputs
-from isotone.inputs.columns import Category, Column, Number, Ordered
-from isotone.inputs.frames import column_names, has_names, is_category
+from isotone.inputs.columns import Category, Column, Number, Ordered, missing_name
+from isotone.inputs.frames import column_names, is_category
 from isotone.typing import Floats, Signs
+
+MAX_CATEGORIES = 64
 
 
 def find_inputs(X: Any, names: Sequence[str]) -> Inputs:
-    """What every column of a table holds; those of an array hold numbers."""
-    if not has_names(X):
-        return Inputs.numbers(names)
+    """What every column of a table holds."""
     cells = [X[label] for label in column_names(X)]
     return Inputs(tuple(_column(c, name) for c, name in zip(cells, names, strict=True)))
 
@@ -39,11 +38,17 @@ def _column(cells: Any, name: str) -> Column:
 
 
 def _categories(column: pa.Array, name: str) -> tuple[str | None, ...]:
-    found = set(pc.unique(labels(column)).to_pylist())
-    check_number(name, len(found))
-    if not found - {None}:
+    """Texts in alphabetical order, and then None for a missing value."""
+    found = pc.unique(labels(column)).to_pylist()
+    if len(found) > MAX_CATEGORIES:
+        raise ValueError(
+            f"column {name!r} holds more than {MAX_CATEGORIES} categories, each of which would "
+            "become a feature; leave it out, or merge rare ones"
+        )
+    texts = sorted(text for text in found if text is not None)
+    if not texts:
         raise ValueError(f"column {name!r} is empty, and nothing can be learned from it; drop it")
-    return in_order(found)
+    return (*texts, *([None] if None in found else []))
 
 
 def fills_of(inputs: Inputs, X: Floats, weight: Floats) -> dict[str, float]:
@@ -75,7 +80,7 @@ def refuse_missing(inputs: Inputs, X: Floats) -> None:
     """Raise `ValueError` if a value is missing."""
     for k, name in enumerate(inputs.uncompleted):
         column = inputs.owner(k)
-        own = isinstance(column, Category) and name == f"missing({column.name})"
+        own = isinstance(column, Category) and name == missing_name(column.name)
         gaps = X[:, k] > 0 if own else np.isnan(X[:, k])
         if gaps.any():
             raise ValueError(
@@ -85,8 +90,13 @@ def refuse_missing(inputs: Inputs, X: Floats) -> None:
             )
 
 
-def spread_directions(directions: Signs, inputs: Inputs) -> Signs:
-    """Directions of columns (n_outputs, n_columns) as those of their features."""
+def spread_directions(directions: Signs, missing: Signs, inputs: Inputs) -> Signs:
+    """Directions of columns and of their missing values as those of all features.
+
+    Parameters
+    ----------
+    directions, missing : (n_outputs, n_columns)
+    """
     for i, column in enumerate(inputs.columns):
         if isinstance(column, Category) and directions[:, i].any():
             raise ValueError(
@@ -94,4 +104,6 @@ def spread_directions(directions: Signs, inputs: Inputs) -> Signs:
                 "categories without an order; make it an ordered category, as with "
                 "pandas.CategoricalDtype([...], ordered=True), or leave the direction out"
             )
-    return directions[:, inputs.owners[: len(inputs.uncompleted)]]
+    names, flags = inputs.encoded, [missing_name(name) for name in inputs.names]
+    is_flag = [name == flags[owner] for name, owner in zip(names, inputs.owners, strict=True)]
+    return np.where(is_flag, missing[:, inputs.owners], directions[:, inputs.owners])

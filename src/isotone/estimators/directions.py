@@ -9,18 +9,25 @@ from typing import Any
 import numpy as np
 
 from isotone.checks import check_directions
+from isotone.inputs.columns import missing_name
 from isotone.typing import Floats, Signs
 
 
-def spread(name: str, value: Any, features: Sequence[str], default: Any) -> list[Any]:
+def spread(
+    name: str, value: Any, features: Sequence[str], default: Any, more: Sequence[str] = ()
+) -> list[Any]:
     """One entry per feature, from one per feature or from a dictionary by name.
+
+    Parameters
+    ----------
+    more : names that only a dictionary has; their entries come last
 
     >>> spread("monotonic_cst", {"debt": -1}, ["income", "debt"], 0)
     [0, -1]
     """
     if isinstance(value, Mapping):
-        _refuse_unknown(name, list(value), features)
-        return [value.get(feature, default) for feature in features]
+        _refuse_unknown(name, list(value), features, more)
+        return [value.get(feature, default) for feature in (*features, *more)]
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise ValueError(
             f"`{name}={value!r}` says nothing about single features; give one entry for each of "
@@ -32,7 +39,7 @@ def spread(name: str, value: Any, features: Sequence[str], default: Any) -> list
             f"`{name}` has {len(entries)} entries but `X` has {len(features)} features; give one "
             "per feature, or a dictionary by feature name"
         )
-    return entries
+    return entries + [default] * len(more)
 
 
 def by_name(name: str, value: Any, labels: Sequence[Any] | None, features: Sequence[str]) -> Any:
@@ -64,10 +71,13 @@ def by_name(name: str, value: Any, labels: Sequence[Any] | None, features: Seque
     return found
 
 
-def _refuse_unknown(name: str, keys: Sequence[Any], features: Sequence[str]) -> None:
+def _refuse_unknown(
+    name: str, keys: Sequence[Any], features: Sequence[str], more: Sequence[str]
+) -> None:
+    known = [*features, *more]
     for key in keys:
-        if key not in features:
-            near = difflib.get_close_matches(str(key), features, n=1, cutoff=0.5)
+        if key not in known:
+            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
             hint = f"did you mean {near[0]!r}?" if near else "use one of these."
             shown = ", ".join(features[:20]) + (", ..." if len(features) > 20 else "")
             raise ValueError(
@@ -76,27 +86,38 @@ def _refuse_unknown(name: str, keys: Sequence[Any], features: Sequence[str]) -> 
             )
 
 
+def missing_names(features: Sequence[str]) -> list[str]:
+    """What a dictionary calls the missing values of features; empty for the name of a feature."""
+    names = [missing_name(feature) for feature in features]
+    return ["" if name in features else name for name in names]
+
+
 def directions(
     value: Any, features: Sequence[str], n_outputs: int, name: str = "monotonic_cst"
 ) -> Signs:
-    """`monotonic_cst` as a table (n_outputs, n_features) of -1, 0 and +1."""
+    """`monotonic_cst` as a table (n_outputs, 2 n_features) of -1, 0 and +1.
+
+    Behind the features come their missing values, to which only a dictionary gives directions.
+    """
+    n = len(features)
     if value is None:
-        return np.zeros((n_outputs, len(features)), dtype=np.int8)
+        return np.zeros((n_outputs, 2 * n), dtype=np.int8)
     if is_table(value):
-        return check_directions(name, value, n_outputs, len(features))
-    entries = spread(name, value, features, 0)
-    return check_directions(name, entries, n_outputs, len(features), given=value)
+        table = check_directions(name, value, n_outputs, n)
+        return np.hstack([table, np.zeros_like(table)])
+    entries = spread(name, value, features, 0, missing_names(features))
+    return check_directions(name, entries, n_outputs, 2 * n, given=value)
 
 
 def class_directions(
     value: Mapping[Any, Any], features: Sequence[str], classes: Sequence[Any]
 ) -> Signs:
-    """Directions (n_classes, n_features) from a dictionary by class; others are free.
+    """Directions (n_classes, 2 n_features) from a dictionary by class; others are free.
 
     >>> class_directions({"bad": {"debt": 1}}, ["income", "debt"], ["bad", "fair", "good"])
-    array([[0, 1],
-           [0, 0],
-           [0, 0]], dtype=int8)
+    array([[0, 1, 0, 0],
+           [0, 0, 0, 0],
+           [0, 0, 0, 0]], dtype=int8)
     """
     found = {_class_of(key, classes): entry for key, entry in value.items()}
     if len(found) < len(value):
@@ -126,18 +147,19 @@ def _class_of(key: Any, classes: Sequence[Any]) -> Any:
 
 
 def opposite_directions(table: Signs, features: Sequence[str]) -> Signs:
-    """Directions of the second of two classes, (1, n_features), from those of both."""
+    """Directions of the second of two classes, (1, 2 n_features), from those of both."""
     same = table[0] * table[1] == 1
+    names = [*features, *missing_names(features)]
     if same.any():
         raise ValueError(
             f"`monotonic_cst` lets the probabilities of both classes go the same way with feature "
-            f"{features[int(same.argmax())]!r}, but they sum to 1; give a direction to one of them"
+            f"{names[int(same.argmax())]!r}, but they sum to 1; give a direction to one of them"
         )
     opposite: Signs = np.sign(table[1:] - table[:1])
     return opposite
 
 
-def slopes(value: Any, features: Sequence[str]) -> Floats:
+def check_lipschitz(value: Any, features: Sequence[str]) -> Floats:
     """`lipschitz` as one λ per feature, NaN where it is to be chosen.
 
     That is everywhere for "auto", and where a dictionary says nothing.

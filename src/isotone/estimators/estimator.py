@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
     _check_sample_weight,
+    check_consistent_length,
     check_is_fitted,
     check_random_state,
     check_X_y,
@@ -19,26 +20,21 @@ from sklearn.utils.validation import (
 
 from isotone.certificate.robustness import Radius
 from isotone.checks import check_choice
-from isotone.estimators.columns import (
-    fills_of,
-    find_inputs,
-    refuse_missing,
-    spread_directions,
-)
+from isotone.estimators.columns import find_inputs, refuse_missing
 from isotone.estimators.directions import by_name, directions, spread
 from isotone.estimators.fit import Task, fit_network
+from isotone.estimators.missing import complete, refuse_directed
 from isotone.estimators.observations import observations
-from isotone.estimators.parameters import Directions, Parameters, Slopes, Units
+from isotone.estimators.parameters import Directions, Lipschitz, Parameters, Units
 from isotone.estimators.units import TargetUnits
 from isotone.estimators.validation import refuse_huge, validate, validate_names
 from isotone.freezing.margin import certified
-from isotone.frozen.network import FrozenNetwork
-from isotone.inputs.chain import Inputs
+from isotone.inputs.chain import Inputs, Policy
 from isotone.inputs.columns import Category
 from isotone.inputs.frames import column_names, has_names
 from isotone.losses import Loss
 from isotone.training.rows import Rows
-from isotone.typing import Floats, Gaps, Signs
+from isotone.typing import Bools, Floats, Gaps, Signs
 
 
 @dataclass(repr=False, eq=False)
@@ -47,13 +43,14 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
 
     monotonic_cst: Directions = None
     _: KW_ONLY
-    lipschitz: Slopes = "auto"
+    lipschitz: Lipschitz = "auto"
     lipschitz_units: Units = "scaled"
     hidden_layer_sizes: int | tuple[int, ...] = (32, 32)
     group_size: int | Literal["auto"] | None = "auto"
     scaling: Any = "auto"
     n_members: int = 4
     missing: Gaps = "error"
+    on_unseen: Policy = "error"
     batch_size: int | Literal["auto"] = "auto"
     learning_rate_init: float = 0.02
     max_iter: int = 200
@@ -68,7 +65,6 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     _labels: list[Any] | None = field(default=None, init=False)
     _checkpoints: Path | None = field(default=None, init=False)
     _inputs: Inputs = field(default_factory=Inputs, init=False)
-    _rename: Callable[[FrozenNetwork], FrozenNetwork] | None = field(default=None, init=False)
 
     def keep_checkpoints(self, directory: str | Path) -> Self:
         """Let `fit` write checkpoints there, and continue from those of a run that was killed."""
@@ -76,36 +72,14 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         self._checkpoints.mkdir(parents=True, exist_ok=True)
         return self
 
-    def rename(self, rename: Callable[[FrozenNetwork], FrozenNetwork]) -> Self:
-        """Let `fit` give the network other names, by a function, before it is certified."""
-        self._rename = rename
-        return self
-
     def certified_radius(self, X: Any, threshold: float = 0.0) -> Radius:
         """How far every row may move before its decision can change.
 
-        That is score ≥ `threshold` for one output (the logit of the second of two classes, or the
-        target), and what `predict` gives for more classes; see `Certificate.certified_radius`.
-        A value that is missing cannot move: the distances of its feature are NaN.
+        That is score ≥ `threshold` for one output of `network_` (a logit, or the target), and what
+        `predict` gives for more classes; see `Certificate.certified_radius`.
         """
         check_is_fitted(self)
-        X, inputs = self._raw(X, reset=False), self.network_.inputs
-        radius = self.certificate_.certified_radius(X, threshold)
-        parts = [self._numbers(raw) for raw in inputs.batches(X)]
-        numbers = np.concatenate(parts)
-        first = [self.network_.features.index(column.features[0]) for column in inputs.columns]
-        down, up = (
-            np.where(np.isnan(numbers), np.nan, distance[:, first])
-            for distance in (radius.down, radius.up)
-        )
-        return Radius(radius.scaled, down, up)
-
-    def _numbers(self, raw: list[Any]) -> Floats:
-        """What can move: numbers and ranks; NaN for categories and missing values."""
-        inputs = self.network_.inputs
-        pairs = zip(inputs.columns, inputs.code(raw), strict=True)
-        moving = [np.full(len(x), np.nan) if isinstance(c, Category) else x for c, x in pairs]
-        return np.column_stack(moving)
+        return self.certificate_.certified_radius(self._raw(X), threshold)
 
     def save(self, path: str | Path) -> None:
         """Write `network_` to one `.isotone` file, which `isotone.load` reads without torch."""
@@ -119,15 +93,27 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _score_rows(self, X: Any) -> Floats:
         check_is_fitted(self)
-        return self.network_.score(self._raw(X, reset=False)).astype(np.float64)
+        return self.network_.score(self._raw(X), self.on_unseen).astype(np.float64)
 
-    def _raw(self, X: Any, reset: bool) -> Any:
+    def _score_known(
+        self, X: Any, y: Any, weight: ArrayLike | None
+    ) -> tuple[Floats, NDArray[Any], NDArray[Any] | None]:
+        """Scores, targets and weights of the rows that get a score; see `on_unseen`."""
+        scores = self._score_rows(X)
+        check_consistent_length(scores, y, weight)
+        known = ~lacks_score(scores)
+        some = None if weight is None else np.asarray(weight)[known]
+        return scores[known], np.asarray(y)[known], some
+
+    def _raw(self, X: Any) -> Any:
         """A raw table whose columns are those of the training rows."""
         if has_names(X):
-            validate_names(self, X, reset)
+            validate_names(self, X, reset=False)
             return X
-        X = validate(self, X, reset=reset)
-        if not reset and self.missing == "error":
+        if self.on_unseen != "error":
+            return validate(self, X, reset=False, ensure_all_finite=False)
+        X = validate(self, X, reset=False)
+        if self.missing == "error":
             refuse_missing(self.network_.inputs, X)
         return X
 
@@ -192,21 +178,23 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         classes: tuple[str, ...] | None = None,
     ) -> Self:
         """Fit the network to targets (n_rows, n_targets)."""
-        names, inputs = self._names(), self._inputs
-        if parameters.missing == "indicator":
-            inputs = inputs.with_fills(fills_of(inputs, rows.x, rows.weights()))
-        else:
-            refuse_missing(inputs, rows.x)
-        complete = np.column_stack(inputs.complete(list(rows.x.T)))
-        distinct = observations(replace(rows, x=complete))
-        owners = inputs.owners[: len(inputs.uncompleted)]
+        names = self._names()
+        table = self._directions(names, n_outputs)
+        cst, missing = table[:, : len(names)], table[:, len(names) :]
+        if parameters.missing == "error":
+            refuse_missing(self._inputs, rows.x)
+            refuse_directed(missing, names)
+        completed = complete(self._inputs, rows.x, rows.weights(), cst, missing)
+        self._inputs = completed.inputs
+        distinct = observations(replace(rows, x=completed.X))
         task = Task(
             rows=distinct,
-            features=inputs.features,
-            n_indicators=len(inputs.features) - len(owners),
-            directions=spread_directions(self._directions(names, n_outputs), inputs),
+            inputs=completed.inputs,
+            directions=cst,
+            missing=missing,
             loss=loss,
             units=self._units(distinct, n_outputs),
+            knots=completed.knots,
             classes=classes,
         )
         parameters = replace(
@@ -216,9 +204,9 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         fit = fit_network(task, parameters, seed, self._checkpoints)
-        network = replace(fit.network, inputs=inputs)
-        named = network if self._rename is None else self._rename(network)
-        self.network_, self.certificate_ = certified(named)
+        self.network_, self.certificate_ = certified(fit.network)
+        if not all(verdict.computed for verdict in self.certificate_.missing):
+            raise RuntimeError("the direction of a missing value is not proved; report a bug")
         self.history_, self.lipschitz_ = fit.history, fit.lipschitz
         self.n_iter_ = fit.history.n_epochs
         return self
@@ -226,3 +214,8 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     def _units(self, rows: Rows, n_outputs: int) -> TargetUnits:
         """Units of the outputs; those of logits are their own."""
         return TargetUnits(np.ones(n_outputs), np.zeros(n_outputs))
+
+
+def lacks_score(scores: Floats) -> Bools:
+    """The rows that hold what no training row held, if such rows get no score."""
+    return np.asarray(np.isnan(scores.reshape(len(scores), -1)[:, 0]))

@@ -6,19 +6,23 @@ their seeds, freeze their average, put the units of the targets back.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from isotone.estimators import automatic
-from isotone.estimators.directions import slopes
+from isotone.estimators.columns import spread_directions
+from isotone.estimators.directions import check_lipschitz
 from isotone.estimators.members import Design, learn, scan
+from isotone.estimators.missing import View
 from isotone.estimators.observations import hold_out
 from isotone.estimators.parameters import Parameters, Units
 from isotone.estimators.units import TargetUnits, sort_outputs
 from isotone.freezing.freeze import freeze_uncertified
 from isotone.frozen.network import FrozenNetwork
+from isotone.inputs.chain import Inputs
 from isotone.inputs.scaling import Scaling
 from isotone.losses import Loss, Quantile
 from isotone.nn.network import MonotonicNetwork
@@ -35,25 +39,31 @@ class Task:
 
     Parameters
     ----------
-    rows : complete raw rows, of positive weights
-    features : names of the columns; the last `n_indicators` flag missing values
-    directions : (n_outputs, n_features - n_indicators)
+    rows : complete features of raw rows, of positive weights
+    inputs : where the features come from; they may not have copies yet
+    directions, missing : (n_outputs, n_columns), of the columns and of their missing values
     units : those of the outputs
+    knots : by name, of the columns of numbers that need some for the directions of missing values
     classes : names of the classes, or None for values
     """
 
     rows: Rows
-    features: tuple[str, ...]
-    n_indicators: int
+    inputs: Inputs
     directions: Signs
+    missing: Signs
     loss: Loss
     units: TargetUnits
+    knots: Mapping[str, Floats]
     classes: tuple[str, ...] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The features without the indicators."""
-        return self.features[: len(self.features) - self.n_indicators]
+        return self.inputs.uncompleted
+
+    @property
+    def n_indicators(self) -> int:
+        return len(self.inputs.encoded) - len(self.columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +86,19 @@ def fit_network(
     """
     files = [None if checkpoints is None else checkpoints / name for name in ("scan", "members")]
     scaling = automatic.fit_scaling(parameters.scaling, task.rows, task.columns)
-    rows, design = _scaled(task, scaling), _design(task, parameters)
+    view = View.of(scaling, task.inputs, task.knots)
+    rows, design = _scaled(task, view), _design(task, view, parameters)
     recipe = _recipe(parameters, len(rows), seed)
-    units = _units(task, scaling, parameters.lipschitz_units)
-    lipschitz = slopes(parameters.lipschitz, task.columns)
+    own = view.sources[: len(view.sources) - task.n_indicators]  # without indicators
+    units = _units(task, view.scaling, parameters.lipschitz_units)[: len(own)]
+    lipschitz = check_lipschitz(parameters.lipschitz, task.columns)
+    scaled = lipschitz[own] / units
     if np.isnan(lipschitz).any():
-        best = _choose(task, design, rows, recipe, parameters, lipschitz / units, files[0])
-        lipschitz = np.where(np.isnan(lipschitz), best * units, lipschitz)
-    every = _all_slopes(task, lipschitz / units, parameters)
+        best = _choose(task, design, rows, recipe, parameters, scaled, files[0])
+        scaled = np.where(np.isnan(scaled), best, scaled)
+        steepest = np.maximum.reduceat(scaled * units, np.unique(own, return_index=True)[1])
+        lipschitz = np.where(np.isnan(lipschitz), steepest, lipschitz)
+    every = _of_every_feature(task, scaled, parameters)
     members = [design.build(every, seed + 1 + k) for k in range(parameters.n_members)]
     fraction = parameters.validation_fraction
     folds = hold_out(task.rows, fraction, seed) if parameters.early_stopping else None
@@ -91,35 +106,40 @@ def fit_network(
     history, _ = learn(
         design, members, rows, recipe, folds=folds, checkpoint=files[1], progress=progress
     )
-    return Fit(_freeze(task, members, scaling), history, lipschitz)
+    return Fit(_freeze(task, members, view), history, lipschitz)
 
 
-def _freeze(task: Task, members: list[MonotonicNetwork], scaling: Scaling) -> FrozenNetwork:
+def _freeze(task: Task, members: list[MonotonicNetwork], view: View) -> FrozenNetwork:
     """The average of the members in the units of the targets; quantiles do not cross."""
     task.units.add_center(members)
+    inputs = replace(task.inputs, copies=view.copies)
     frozen = freeze_uncertified(
-        members, scaling=scaling, features=task.features, classes=task.classes
+        members,
+        scaling=view.scaling,
+        inputs=inputs,
+        features=inputs.features,
+        classes=task.classes,
     )
     if isinstance(task.loss, Quantile) and np.size(task.loss.level) > 1:
         frozen = sort_outputs(frozen)
     return task.units.restore(frozen)
 
 
-def _scaled(task: Task, scaling: Scaling) -> Rows:
+def _scaled(task: Task, view: View) -> Rows:
     """Scaled rows in float32."""
     y = task.units.standardize(task.rows.y)
     labels = y[:, 0] if task.loss.outputs == "logits" else y
-    x = scaling.transform(task.rows.x)
+    x = view.transform(task.rows.x)
     return Rows.of(x, labels, task.loss, sample_weight=task.rows.weight)
 
 
-def _design(task: Task, parameters: Parameters) -> Design:
-    free = np.zeros((len(task.directions), task.n_indicators), np.int8)
-    directions = np.hstack([task.directions, free])
+def _design(task: Task, view: View, parameters: Parameters) -> Design:
+    directions = spread_directions(task.directions, task.missing, task.inputs)[:, view.sources]
+    reaches = view.reaches(task.inputs, task.directions, task.missing)
     sizes, group_size = parameters.hidden_layer_sizes, parameters.group_size
     if group_size == "auto":
         group_size = automatic.group_size(sizes)
-    return Design(sizes, directions, group_size, task.loss)
+    return Design(sizes, directions, group_size, task.loss, reaches)
 
 
 def _recipe(parameters: Parameters, n_rows: int, seed: int) -> Recipe:
@@ -136,19 +156,18 @@ def _recipe(parameters: Parameters, n_rows: int, seed: int) -> Recipe:
 
 
 def _units(task: Task, scaling: Scaling, units: Units) -> Floats:
-    """What a λ of 1 in scaled units is in the units asked for, per column.
+    """What a λ of 1 in scaled units is in the units asked for, per input of the network.
 
     A raw λ bounds the slope everywhere: along a logarithm the steepest place decides.
     """
-    n = len(task.columns)
     if units == "scaled":
-        return np.ones(n)
-    raw: Floats = scaling.steepest()[:n] * task.units.scale.max() * task.units.deviation
+        return np.ones(scaling.n_features)
+    raw: Floats = scaling.steepest() * task.units.scale.max() * task.units.deviation
     return raw
 
 
-def _all_slopes(task: Task, lipschitz: Floats, parameters: Parameters) -> Floats:
-    """λ of every feature of the network, from those of the columns in scaled units.
+def _of_every_feature(task: Task, lipschitz: Floats, parameters: Parameters) -> Floats:
+    """λ of every input of the network, from those without indicators in scaled units.
 
     An indicator may change the score as much as the steepest column.
     """
@@ -165,13 +184,16 @@ def _choose(
     lipschitz: Floats,
     checkpoint: Path | None,
 ) -> float:
-    """The λ, one for all columns that have none yet, with the least loss on left-out rows."""
+    """The λ, one for all inputs that have none yet, with the least loss on left-out rows."""
     if len(rows) < automatic.FEWEST:
         return automatic.FALLBACK
     ladder, to_choose = automatic.LADDER, np.isnan(lipschitz)
     losses = scan(
         design,
-        [_all_slopes(task, np.where(to_choose, step, lipschitz), parameters) for step in ladder],
+        [
+            _of_every_feature(task, np.where(to_choose, step, lipschitz), parameters)
+            for step in ladder
+        ],
         rows,
         replace(recipe, epochs=max(1, recipe.epochs // 2)),
         folds=automatic.scan_folds(task.rows, parameters.validation_fraction, recipe.seed),

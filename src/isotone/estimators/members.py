@@ -6,6 +6,7 @@ takes for cross-validated scans of λ, early stopping, and averages of members.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -33,18 +34,29 @@ class Design:
     Parameters
     ----------
     directions : (n_outputs, n_features), -1, 0 or +1
+    reaches : for features that need a least slope how far others may move, (n_moves, n_features):
+        it must be as steep as the largest move times λ
     """
 
     hidden_layer_sizes: tuple[int, ...]
     directions: Signs
     group_size: int | None
     loss: Loss
+    reaches: Mapping[int, Floats]
 
     def identity(self) -> str:
         """What tells members of this design from others."""
         return (
-            f"{self.hidden_layer_sizes} {self.directions.tolist()} {self.group_size} {self.loss}"
+            f"{self.hidden_layer_sizes} {self.directions.tolist()} {self.group_size} {self.loss} "
+            f"{[(k, moves.tolist()) for k, moves in self.reaches.items()]}"
         )
+
+    def least_slopes(self, lipschitz: Floats) -> Floats:
+        """Of every feature, for these λ."""
+        least = np.zeros(len(lipschitz))
+        for feature, moves in self.reaches.items():
+            least[feature] = (moves @ lipschitz).max()
+        return least
 
     def build(self, lipschitz: Floats, seed: int) -> MonotonicNetwork:
         """A new member; the state of torch's random numbers is left as it was."""
@@ -55,6 +67,7 @@ class Design:
                 [n_features, *self.hidden_layer_sizes, n_outputs],
                 monotonic_cst=self.directions.astype(np.float64),
                 lipschitz=lipschitz,
+                least_slopes=self.least_slopes(lipschitz),
                 group_size=self.group_size,
                 outputs=self.loss.outputs,
             )
@@ -82,7 +95,7 @@ def learn(
     threads = torch.get_num_threads()  # of which the fused learner gives the same bits with any
     learner = make_learner("auto", members, design.loss, recipe, "shared", threads)
     training, validation = _share(rows, len(members), folds)
-    slopes = [member.lipschitz.tolist() for member in members]
+    lipschitz = [member.lipschitz.tolist() for member in members]
     history = fit(
         learner,
         training,
@@ -90,7 +103,7 @@ def learn(
         validation=None if recipe.patience is None else validation,
         checkpoint=checkpoint,
         checkpoint_seconds=CHECKPOINT_SECONDS,
-        identity=f"{type(learner).__name__} {design.identity()} {slopes}",
+        identity=f"{type(learner).__name__} {design.identity()} {lipschitz}",
         progress=progress,
     )
     learner.unstack(members)

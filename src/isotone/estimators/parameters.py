@@ -19,10 +19,11 @@ from isotone.checks import (
     check_positive,
     is_count,
 )
+from isotone.inputs.chain import Policy, check_policy
 from isotone.typing import Gaps
 
 Directions = ArrayLike | Mapping[Any, Any] | None  # by feature; or by class, then by feature
-Slopes = float | ArrayLike | Mapping[str, float]  # or "auto"
+Lipschitz = float | ArrayLike | Mapping[str, float]  # or "auto"
 Units = Literal["scaled", "raw"]
 
 
@@ -30,13 +31,14 @@ Units = Literal["scaled", "raw"]
 class Parameters:
     """What both estimators are told beside directions and loss; see `MonotonicClassifier`."""
 
-    lipschitz: Slopes
+    lipschitz: Lipschitz
     lipschitz_units: Units
     hidden_layer_sizes: tuple[int, ...]
     group_size: int | Literal["auto"] | None
     scaling: Any
     n_members: int
     missing: Gaps
+    on_unseen: Policy
     batch_size: int | Literal["auto"]
     learning_rate_init: float
     max_iter: int
@@ -60,6 +62,7 @@ class Parameters:
             check_count("group_size", self.group_size, also=", 'auto', or None for a full sort")
         check_count("n_members", self.n_members)
         check_choice("missing", self.missing, get_args(Gaps))
+        check_policy(self.on_unseen)
         if self.batch_size != "auto":
             check_count("batch_size", self.batch_size, also=", or 'auto'")
         check_positive("learning_rate_init", self.learning_rate_init)

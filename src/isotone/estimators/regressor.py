@@ -28,8 +28,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
 
     Parameters
     ----------
-    monotonic_cst : -1, 0 or +1 per feature, a dictionary by feature name, or a table
-        (n_targets, n_features); None leaves all features free
+    monotonic_cst : -1, 0 or +1 per feature, a dictionary by feature name, which may also name
+        "missing(income)", or a table (n_targets, n_features); None leaves all features free
     loss : "squared_error", "absolute_error" or "quantile"
     quantile : level, or several increasing levels, for loss="quantile". `predict` then gives one
         column per level, and those never cross
@@ -66,14 +66,17 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         return prediction[:, None] if prediction.ndim < 2 - self._one_column else prediction
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:
-        """R², or for several quantiles the mean of their D² (the share of pinball loss saved)."""
-        prediction = self.predict(X)
+        """R², or for several quantiles the mean of their D² (the share of pinball loss saved).
+
+        Rows that get no score are left out; see `on_unseen`.
+        """
+        prediction, y, weight = self._score_known(X, y, sample_weight)
         if self.loss != "quantile" or np.ndim(self.quantile) == 0:
-            return float(r2_score(y, prediction, sample_weight=sample_weight))
+            return float(r2_score(y, prediction, sample_weight=weight))
         columns = prediction.reshape(len(prediction), -1).T
         levels = np.asarray(self.quantile, dtype=np.float64).tolist()
         each = [
-            d2_pinball_score(y, column, alpha=level, sample_weight=sample_weight)
+            d2_pinball_score(y, column, alpha=level, sample_weight=weight)
             for column, level in zip(columns, levels, strict=True)
         ]
         return float(np.mean(each))

@@ -15,7 +15,7 @@ import torch
 
 from isotone.freezing.margin import with_margin
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Dense, Members, Sort, Step
+from isotone.frozen.steps import Dense, Sort, change_last
 from isotone.nn.layers import BoundedLayer
 from isotone.nn.network import LipschitzNetwork
 from isotone.typing import Floats
@@ -80,21 +80,12 @@ class TargetUnits:
         scale = np.broadcast_to(self.scale, (frozen.n_outputs,))  # quantiles have one target
         return replace(
             frozen,
-            steps=_enlarge(frozen.steps, scale),
+            steps=change_last(
+                frozen.steps, lambda step: Dense(step.weight * scale[:, None], step.bias * scale)
+            ),
             residual=frozen.residual * scale[:, None],
             lipschitz=frozen.lipschitz * scale.max(),
         )
-
-
-def _enlarge(steps: tuple[Step, ...], scale: Floats) -> tuple[Step, ...]:
-    """The steps with their last matrix, of members that of each, times `scale`."""
-    last = max(k for k, step in enumerate(steps) if isinstance(step, Dense | Members))
-    match steps[last]:
-        case Dense(weight, bias):
-            enlarged: Step = Dense(weight * scale[:, None], bias * scale)
-        case Members(weights, members):
-            enlarged = Members(weights, tuple(_enlarge(member, scale) for member in members))
-    return (*steps[:last], enlarged, *steps[last + 1 :])
 
 
 def sort_outputs(frozen: FrozenNetwork) -> FrozenNetwork:

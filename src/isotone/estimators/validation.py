@@ -23,7 +23,7 @@ def validate(estimator: BaseEstimator, X: Any, *args: Any, **options: Any) -> An
     """An array of numbers as `validate_data` checks it, with advice for text."""
     kind = {"dtype": np.float64, "ensure_all_finite": "allow-nan"}
     try:
-        return validate_data(estimator, X, *args, **kind, **options)
+        return validate_data(estimator, X, *args, **kind | options)
     except ValueError as error:
         if "could not convert string" not in str(error):
             raise

@@ -26,6 +26,7 @@ from typing import Any, Protocol
 
 from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
+from isotone.checks import check_choice
 from isotone.export.claim import Arithmetic, Claim, claim
 from isotone.export.parity import compare
 from isotone.extras import lacking
@@ -33,14 +34,14 @@ from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import work_of
 from isotone.typing import Floats, Reals
 
-# The module isotone.export.<name> and the class in it. Loaded on first use: each has its needs.
+# The module within this package and the class in it. Loaded on first use: each has its needs.
 TARGETS = {
-    "cpp": "Cpp",
-    "cuda": "Cuda",
-    "json": "Json",
-    "onnx": "Onnx",
-    "sql": "Sql",
-    "torch": "Torch",
+    "cpp": ("native.cpp", "Cpp"),
+    "cuda": ("native.cuda", "Cuda"),
+    "json": ("json", "Json"),
+    "onnx": ("onnx.model", "Onnx"),
+    "sql": ("sql.select", "Sql"),
+    "torch": ("torch", "Torch"),
 }
 
 
@@ -89,8 +90,6 @@ def write(
             f"`write` exports a FrozenNetwork; got {type(frozen).__name__}: call "
             "isotone.freeze(network) first, or isotone.load(path)"
         )
-    if target not in ("json", "cpp"):
-        frozen.refuse_copies(f"an export to {target}")
     limits.EXPORT.check(work_of(frozen.steps, frozen.n_features))
     chosen, path = _target(target, options), Path(path)
     try:
@@ -103,10 +102,10 @@ def write(
 
 
 def _target(name: str, options: dict[str, Any]) -> Target:
-    if name not in TARGETS:
-        raise ValueError(f"`target={name!r}` is unknown; choose from {sorted(TARGETS)}")
+    check_choice("target", name, sorted(TARGETS))
     try:
-        kind: Any = getattr(importlib.import_module(f"isotone.export.{name}"), TARGETS[name])
+        module, kind_name = TARGETS[name]
+        kind: Any = getattr(importlib.import_module(f"isotone.export.{module}"), kind_name)
     except ModuleNotFoundError as error:
         raise _missing(name, error) from error
     known = [field.name for field in fields(kind)]

@@ -58,6 +58,7 @@ class Claim:
         direction; None if nothing is claimed or no direction is declared
     distance : for every output, how far a score may be from that of the model; 0 is the same
         number and None means that no bound is known
+    about_missing : what is and is not promised for missing values, in words
     arithmetic, provided : as in `Arithmetic`
     """
 
@@ -66,6 +67,7 @@ class Claim:
     to_the_last_bit: bool
     drop: float | None
     distance: tuple[float | None, ...]
+    about_missing: str
     arithmetic: str
     provided: str
 
@@ -85,6 +87,7 @@ def claim(target: Computing, frozen: FrozenNetwork) -> Claim:
         to_the_last_bit=bool(certificate.verdicts) and drop == 0.0,
         drop=drop if certificate.verdicts and math.isfinite(drop) else None,
         distance=tuple(float(t) if math.isfinite(t) else None for t in tolerance),
+        about_missing=certificate.about_missing if math.isfinite(drop) else "",
         arithmetic=arithmetic.words,
         provided=arithmetic.provided,
     )

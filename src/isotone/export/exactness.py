@@ -19,7 +19,7 @@ import numpy as np
 
 from isotone.certificate import bounds
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Members, Step
+from isotone.frozen.steps import Dense, rebuild
 from isotone.inputs.scaling import Scaling
 from isotone.rounding import add, multiply, totals
 from isotone.typing import Floats, Precision
@@ -50,23 +50,13 @@ def in_precision(frozen: FrozenNetwork, precision: Precision) -> FrozenNetwork:
     """The same network with its numbers rounded to another precision."""
     if precision == frozen.precision:
         return frozen
-    steps = tuple(_convert(step, precision) for step in frozen.steps)
+    steps = rebuild(
+        frozen.steps,
+        lambda step: Dense(_round(step.weight, precision), _round(step.bias, precision)),
+        lambda weights: _round(weights, precision),
+    )
     residual = _round(frozen.residual, precision).astype(np.float64)
     return replace(frozen, steps=steps, residual=residual, precision=precision)
-
-
-def _convert(step: Step, precision: Precision) -> Step:
-    match step:
-        case Dense(weight, bias):
-            return Dense(_round(weight, precision), _round(bias, precision))
-        case Blend(steps=steps):
-            return replace(step, steps=tuple(_convert(inner, precision) for inner in steps))
-        case Members(weights, members):
-            rounded = tuple(_round(np.array(weights), precision).astype(np.float64).tolist())
-            return Members(
-                rounded, tuple(tuple(_convert(s, precision) for s in m) for m in members)
-            )
-    return step
 
 
 def _round(values: np.ndarray, precision: Precision) -> np.ndarray:

@@ -4,7 +4,7 @@ Each is the same sequence of operations as in `isotone.elementary` and `isotone.
 it gives the same numbers. What some languages lack, taking a number apart into mantissa and
 exponent, is done by comparisons and multiplications with powers of two, which are exact.
 
-A `Language` has numbers with ``+ - * /``, and the few functions below.
+A language has numbers with ``+ - * /``, and the few functions of `Operators`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Number = Any  # of the language
 _POWERS = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
 
 
-class Language(Protocol):
+class Operators(Protocol):
     """What a target must have beyond ``+ - * /`` of its numbers and Python floats."""
 
     def let(self, x: Number) -> Number:
@@ -43,16 +43,16 @@ class Language(Protocol):
         """x 2^k for x near 1 and whole k, abs(k) < 1020."""
 
 
-def clamp(lang: Language, x: Number, low: float, high: float) -> Number:
+def clamp(lang: Operators, x: Number, low: float, high: float) -> Number:
     return lang.minimum(lang.maximum(x, low), high)
 
 
-def snap(lang: Language, x: Number, grid: float) -> Number:
+def snap(lang: Operators, x: Number, grid: float) -> Number:
     """As `isotone.elementary.snap_grid`: dividing by a power of two is multiplying by another."""
     return lang.let(lang.rint(lang.let(x * (1.0 / grid))) * grid)
 
 
-def log(lang: Language, x: Number) -> Number:
+def log(lang: Operators, x: Number) -> Number:
     """As `isotone.elementary.log`.
 
     A mantissa that snaps to 1 is not halved again: the formula for 1 and k is that for 1/2, k + 1.
@@ -67,7 +67,7 @@ def log(lang: Language, x: Number) -> Number:
     return lang.let(k * LN2_HIGH + (s * horner(LOG_SERIES, square) + k * LN2_LOW))
 
 
-def exp(lang: Language, x: Number) -> Number:
+def exp(lang: Operators, x: Number) -> Number:
     """As `isotone.elementary.exp`."""
     x = lang.let(clamp(lang, x, -EXP_LIMIT, EXP_LIMIT))
     k = lang.let(lang.rint(lang.let(x / LN2)))
@@ -75,8 +75,8 @@ def exp(lang: Language, x: Number) -> Number:
     return lang.ldexp(lang.let(horner(EXP_SERIES, r)), k)
 
 
-def frexp_by_comparing(lang: Language, x: Number) -> tuple[Number, Number]:
-    """`Language.frexp` for a language without it."""
+def frexp_by_comparing(lang: Operators, x: Number) -> tuple[Number, Number]:
+    """`Operators.frexp` for a language without it."""
     m, k = x, lang.let(x * 0.0)
     for power in (512, *_POWERS):  # the first twice, for subnormal numbers
         up, down = 2.0**power, 2.0**-power
@@ -87,8 +87,8 @@ def frexp_by_comparing(lang: Language, x: Number) -> tuple[Number, Number]:
     return lang.let(half), lang.let(exponent)
 
 
-def ldexp_by_comparing(lang: Language, x: Number, k: Number) -> Number:
-    """`Language.ldexp` for a language without it; no step is subnormal, so each is exact."""
+def ldexp_by_comparing(lang: Operators, x: Number, k: Number) -> Number:
+    """`Operators.ldexp` for a language without it; no step is subnormal, so each is exact."""
     for power in _POWERS:
         up, down, most = 2.0**power, 2.0**-power, power - 0.5
         x_next = lang.if_less(k, -most, x * down, lang.if_less(k, most, x, x * up))
@@ -97,13 +97,13 @@ def ldexp_by_comparing(lang: Language, x: Number, k: Number) -> Number:
     return x
 
 
-def activate(lang: Language, step: Pointwise, h: Number) -> Number:
+def activate(lang: Operators, step: Pointwise, h: Number) -> Number:
     """One of `isotone.frozen.steps.ACTIVATIONS`; `h` was let."""
     match step.name:
         case "relu":
             return lang.maximum(h, 0.0)
         case "leaky_relu":
-            return lang.if_less(h, 0.0, h * step.slope, h)
+            return lang.if_less(h, 0.0, h * step.negative_slope, h)
         case "abs":
             return lang.if_less(h, 0.0, h * -1.0, h)
         case "hardtanh":
@@ -122,7 +122,7 @@ def uses_exp(step: Pointwise) -> bool:
     return step.name in ("tanh", "sigmoid", "softplus")
 
 
-def _softplus(lang: Language, h: Number) -> Number:
+def _softplus(lang: Operators, h: Number) -> Number:
     t = exp(lang, lang.if_less(h, 0.0, h, h * -1.0))
     s = lang.let(t / (t + 2.0))
     return lang.maximum(h, 0.0) + s * horner(LOG1P_SERIES, lang.let(s * s))

@@ -8,27 +8,27 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
-from isotone.checks import check_count
 from isotone.export.claim import Arithmetic, claim
 from isotone.export.exactness import exact
 from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.engine import Engine
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, describe
+from isotone.frozen.steps import assemble, describe
 from isotone.inputs.chain import Inputs
 from isotone.inputs.scaling import Scaling
 from isotone.typing import Floats, Reals
 from isotone.untrusted import read_json
 
 FORMAT = "isotone-json"
-VERSION = 2
+VERSION = 3
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def to_dict(frozen: FrozenNetwork) -> dict[str, Any]:
         "scaling": frozen.scaling.to_dict(),
         "clip": frozen.clip,
         "grid": frozen.grid,
-        "steps": [describe(step, numbers=True) for step in frozen.steps],
+        "steps": describe(frozen.steps, numbers=True),
         "residual": frozen.residual.tolist(),
         "provenance": dict(frozen.provenance),
     }
@@ -95,7 +95,7 @@ def _build(data: Any) -> FrozenNetwork:
         inputs=Inputs.from_dict(data["inputs"]),
         features=tuple(data["features"]),
         scaling=Scaling.from_dict(data["scaling"]),
-        steps=tuple(_assemble(entry, data["precision"]) for entry in data["steps"]),
+        steps=assemble(data["steps"], partial(_array, data["precision"])),
         residual=np.array(data["residual"], np.float64),
         lipschitz=np.array(data["lipschitz"], np.float64),
         monotonic_cst=np.array(data["monotonic_cst"]),
@@ -115,18 +115,6 @@ def _build(data: Any) -> FrozenNetwork:
     return frozen
 
 
-def _assemble(entry: dict[str, Any], precision: str) -> Step:
-    match entry["kind"]:
-        case "dense":
-            return Dense(*(np.array(entry[name], precision) for name in ("weight", "bias")))
-        case "sort":
-            return Sort(check_count("group_size", entry["group_size"]))
-        case "pointwise":
-            return Pointwise(entry["name"], float(entry["slope"]))
-        case "blend":
-            inner = tuple(_assemble(step, precision) for step in entry["steps"])
-            return Blend(float(entry["keep"]), float(entry["add"]), inner)
-        case "members":
-            members = (tuple(_assemble(s, precision) for s in m) for m in entry["members"])
-            return Members(tuple(float(w) for w in entry["weights"]), tuple(members))
-    raise ValueError(f"a step of kind {entry['kind']!r} is unknown")
+def _array(precision: str, entry: dict[str, Any], name: str) -> Reals:
+    array: Reals = np.array(entry[name.rpartition(".")[2]], precision)
+    return array

@@ -17,12 +17,13 @@ from isotone.elementary import snap_mantissa
 from isotone.frozen.engine import Engine
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.columns import Column, Number
-from isotone.typing import Floats
+from isotone.typing import Floats, Indices
 
 if TYPE_CHECKING:
     from isotone.export import Target
 
 _STRANGE, _MISSING = 0.02, 0.1  # shares of rows
+_MOST_EDGES = 500  # of a feature with copies
 _LARGEST = float(np.finfo(np.float64).max)
 _ANYWHERE = (0.0, -0.0, 5e-324, -5e-324, 2.3e-308, 1e-300, 1.0, -1.0, 1e300, _LARGEST, -_LARGEST)
 
@@ -56,11 +57,9 @@ def compare(frozen: FrozenNetwork, target: Target, path: Path, n_rows: int = 200
 
 
 def check_rows(frozen: FrozenNetwork, n_rows: int, seed: int = 0) -> Floats:
-    """Knots of raw rows, (n_rows, n_columns): edge cases, missing and new ones, random ones."""
+    """Codes of raw rows, (n_rows, n_columns): edge cases, missing and new ones, random ones."""
     rng, inputs = np.random.default_rng(seed), frozen.inputs
     X = _feature_rows(frozen, n_rows, rng)
-    if inputs.copies:  # the edges of the first copy of each feature
-        X = X[:, [inputs.copies.index(k) for k in range(len(inputs.encoded))]]
     if inputs.is_plain:
         return X
     return np.column_stack([_codes(frozen, column, X, rng) for column in inputs.columns])
@@ -79,22 +78,45 @@ def _codes(frozen: FrozenNetwork, column: Column, X: Floats, rng: np.random.Gene
 
 def _feature_rows(frozen: FrozenNetwork, n_rows: int, rng: np.random.Generator) -> Floats:
     """Edge cases of every feature, one at a time and mixed, and `n_rows` random rows."""
-    edges = [_edges(frozen, i, rng) for i in range(frozen.n_features)]
-    single = _random_rows(frozen, sum(len(values) for values in edges), rng)
+    copies = _copies(frozen)
+    edges = [_edges_of_copies(frozen, k, own, rng) for k, own in enumerate(copies)]
+    single = _random_rows(frozen, sum(len(values) for values in edges), copies, rng)
     start = 0
     for i, values in enumerate(edges):
         single[start : start + len(values), i] = values
         start += len(values)
     mixed = np.column_stack([rng.choice(values, 200) for values in edges])
-    return np.concatenate([single, mixed, _random_rows(frozen, n_rows, rng)])
+    return np.concatenate([single, mixed, _random_rows(frozen, n_rows, copies, rng)])
 
 
-def _random_rows(frozen: FrozenNetwork, n_rows: int, rng: np.random.Generator) -> Floats:
+def _copies(frozen: FrozenNetwork) -> list[Indices]:
+    """The inputs of the network that every feature enters as."""
+    inputs = frozen.inputs
+    sources = np.array(inputs.sources)
+    return [np.flatnonzero(sources == k) for k in range(len(inputs.encoded))]
+
+
+def _random_rows(
+    frozen: FrozenNetwork, n_rows: int, copies: list[Indices], rng: np.random.Generator
+) -> Floats:
     """Half within a few scaled units, half all over the clip and a bit beyond."""
     x = rng.normal(scale=3.0, size=(n_rows, frozen.n_features))
     wide = rng.random(n_rows) < 0.5
     x[wide] = rng.uniform(-1.1, 1.1, (np.count_nonzero(wide), frozen.n_features)) * frozen.clip
-    return _raw(frozen, x)
+    raw, rows = _raw(frozen, x), np.arange(n_rows)
+    return np.column_stack([raw[rows, rng.choice(own, n_rows)] for own in copies])
+
+
+def _edges_of_copies(
+    frozen: FrozenNetwork, feature: int, own: Indices, rng: np.random.Generator
+) -> Floats:
+    """Edges of a feature; of one with many copies some, and where one copy hands over."""
+    edges = np.concatenate([_edges(frozen, int(i), rng) for i in own])
+    if frozen.copies is None or len(own) == 1:
+        return edges
+    ends = frozen.copies.ends[feature]
+    seams = _with_neighbors(ends[np.isfinite(ends)])
+    return np.concatenate([rng.choice(edges, min(len(edges), _MOST_EDGES)), seams])
 
 
 def _edges(frozen: FrozenNetwork, column: int, rng: np.random.Generator) -> Floats:

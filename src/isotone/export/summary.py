@@ -29,12 +29,3 @@ def summary(frozen: FrozenNetwork, claim: Claim) -> dict[str, Any]:
         "certificate": claim.to_dict(),
         "model": {name: certificate[name] for name in _KEPT},
     }
-
-
-def score_names(frozen: FrozenNetwork) -> list[str]:
-    """What to call the outputs: `score`, or `score_` and the class or number of each."""
-    if frozen.n_outputs == 1:
-        return ["score"]
-    numbered = [str(k) for k in range(frozen.n_outputs)]
-    named = frozen.classes is not None and len(frozen.classes) == frozen.n_outputs
-    return [f"score_{name}" for name in (frozen.classes if named else numbered) or ()]

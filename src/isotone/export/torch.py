@@ -3,7 +3,7 @@
 Sums are matrix products and sorts are `torch.sort`, so the scores are within the rounding errors
 of `FrozenNetwork.score`, not equal to it. Scaling, logarithm and activations are the same.
 
-NaN in a row makes its score NaN; infinities are clamped like any large number.
+What the model does not know makes the score NaN; infinities are clamped like any large number.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from torch import Tensor, nn
 
 from isotone.export.claim import Arithmetic, claim
 from isotone.export.exactness import within
-from isotone.export.formulas import activate, clamp, log, snap
+from isotone.export.formulas import activate, log, snap
 from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
+from isotone.frozen.program import Language
+from isotone.frozen.steps import Dense, Members, Pointwise, Sort
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Column, Number, missing_code
 from isotone.typing import Floats, Reals
@@ -74,7 +75,7 @@ def to_module(frozen: FrozenNetwork) -> nn.Module:
     return nn.Sequential(_Encoded(frozen.inputs), _Scaled(frozen), _Network(frozen))
 
 
-class _Language:
+class _Operators:
     """Numbers of `isotone.export.formulas` are tensors."""
 
     def let(self, x: Tensor) -> Tensor:
@@ -101,7 +102,7 @@ class _Language:
         return x * ((k.long() + 1023) << 52).view(torch.float64)
 
 
-_LANGUAGE = _Language()
+_OPERATORS = _Operators()
 
 
 class _Encoded(nn.Module):
@@ -135,30 +136,36 @@ def _encode(column: Column, code: Tensor) -> tuple[list[Tensor], list[Tensor]]:
 
 
 class _Scaled(nn.Module):
-    """What enters the first step: scaled, clamped, on the grid."""
+    """What enters the first step: scaled, clamped, on the grid; all copies of a feature."""
 
     log: Tensor
     offset: Tensor
     floor: Tensor
     center: Tensor
     factor: Tensor
+    reach: Tensor
+    sources: Tensor | None
 
     def __init__(self, frozen: FrozenNetwork) -> None:
         super().__init__()
-        self.clip, self.grid, self.precision = frozen.clip, frozen.grid, frozen.precision
-        scaling = frozen.scaling
+        self.grid, self.precision = frozen.grid, frozen.precision
+        scaling, copies = frozen.scaling, frozen.copies
         self.has_logs = bool(scaling.log.any())
         for name in ("log", "offset", "floor", "center", "factor"):
             self.register_buffer(name, torch.tensor(np.asarray(getattr(scaling, name))))
+        sources = None if copies is None else torch.tensor(frozen.inputs.copies)
+        self.register_buffer("sources", sources)
+        reach = np.full(frozen.n_features, frozen.clip) if copies is None else copies.reach
+        self.register_buffer("reach", torch.tensor(reach))
 
     def forward(self, X: Tensor) -> Tensor:
-        x = X.double()
+        x = X.double() if self.sources is None else X.double()[:, self.sources]
         if self.has_logs:
             v = torch.maximum(x + self.offset, self.floor)
-            x = torch.where(self.log, log(_LANGUAGE, v), x)
-        u: Tensor = clamp(_LANGUAGE, (x - self.center) * self.factor, -self.clip, self.clip)
+            x = torch.where(self.log, log(_OPERATORS, v), x)
+        u = torch.clamp((x - self.center) * self.factor, -self.reach, self.reach)
         if self.grid is not None:
-            u = snap(_LANGUAGE, u, self.grid)
+            u = snap(_OPERATORS, u, self.grid)
         return u.float() if self.precision == "float32" else u
 
 
@@ -169,7 +176,7 @@ class _Network(nn.Module):
 
     def __init__(self, frozen: FrozenNetwork) -> None:
         super().__init__()
-        self.steps = _sequence(frozen.steps)
+        self.steps = nn.Sequential(*_Modules().run(frozen.steps, []))
         residual = frozen.residual.astype(frozen.precision)
         self.register_buffer("residual", torch.tensor(residual))
 
@@ -207,26 +214,15 @@ class _Pointwise(nn.Module):
         self.step = step
 
     def forward(self, h: Tensor) -> Tensor:
-        activated: Tensor = activate(_LANGUAGE, self.step, h.double()).to(h.dtype)
+        activated: Tensor = activate(_OPERATORS, self.step, h.double()).to(h.dtype)
         return activated
 
 
-class _Blend(nn.Module):
-    def __init__(self, step: Blend) -> None:
-        super().__init__()
-        self.keep, self.add = step.keep, step.add
-        self.branch = _sequence(step.steps)
-
-    def forward(self, h: Tensor) -> Tensor:
-        mixed: Tensor = self.keep * h + self.add * self.branch(h)
-        return mixed
-
-
 class _Members(nn.Module):
-    def __init__(self, step: Members) -> None:
+    def __init__(self, weights: tuple[float, ...], members: list[list[nn.Module]]) -> None:
         super().__init__()
-        self.weights = step.weights
-        self.members = nn.ModuleList(_sequence(steps) for steps in step.members)
+        self.weights = weights
+        self.members = nn.ModuleList(nn.Sequential(*modules) for modules in members)
 
     def forward(self, h: Tensor) -> Tensor:
         parts = [w * member(h) for w, member in zip(self.weights, self.members, strict=True)]
@@ -234,19 +230,17 @@ class _Members(nn.Module):
         return total
 
 
-def _sequence(steps: tuple[Step, ...]) -> nn.Sequential:
-    return nn.Sequential(*(_module(step) for step in steps))
+class _Modules(Language[list[nn.Module]]):
+    """The modules so far."""
 
+    def dense(self, step: Dense, h: list[nn.Module]) -> list[nn.Module]:
+        return [*h, _Dense(step)]
 
-def _module(step: Step) -> nn.Module:
-    match step:
-        case Dense():
-            return _Dense(step)
-        case Sort():
-            return _Sort(step)
-        case Pointwise():
-            return _Pointwise(step)
-        case Blend():
-            return _Blend(step)
-        case Members():
-            return _Members(step)
+    def sort(self, step: Sort, h: list[nn.Module]) -> list[nn.Module]:
+        return [*h, _Sort(step)]
+
+    def pointwise(self, step: Pointwise, h: list[nn.Module]) -> list[nn.Module]:
+        return [*h, _Pointwise(step)]
+
+    def members(self, step: Members, h: list[nn.Module], copies: bool) -> list[nn.Module]:
+        return [*h, _Members(step.weights, self.parts(step, [], copies))]

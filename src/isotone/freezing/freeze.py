@@ -21,6 +21,7 @@ import isotone
 from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate.certify import certify
+from isotone.checks import check_choice
 from isotone.freezing.average import average
 from isotone.freezing.margin import (
     TRUNCATE,
@@ -33,7 +34,7 @@ from isotone.freezing.margin import (
     with_margin,
 )
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Sort, Step
+from isotone.frozen.steps import Dense, Sort, Step, residual_block
 from isotone.inputs.chain import Inputs
 from isotone.inputs.knots import Knots
 from isotone.inputs.scaling import Scaling
@@ -98,6 +99,11 @@ def freeze(
                 "frozen already: freeze the trained network with them"
             )
         return _freeze_again(network, names, precision, clip, grid, provenance)
+    if inputs is not None and features is not None and tuple(features) != inputs.encoded:
+        raise ValueError(
+            f"`features` are {', '.join(features)!r:.100} but `inputs` give "
+            f"{', '.join(inputs.encoded)!r:.100}; leave `features` out"
+        )
     if knots is not None:
         scaling, clip = _scaling_of(knots, scaling), 1.0 if clip is None else clip
         inputs = _with_copies(inputs, knots, features)
@@ -144,7 +150,7 @@ def freeze_uncertified(
         inputs=inputs or Inputs(),
         features=tuple(f"x{i}" for i in range(n)) if features is None else tuple(features),
         scaling=Scaling.identity(n) if scaling is None else scaling,
-        steps=tuple(store(step, precision) for step in _average(members)),
+        steps=store(tuple(_average(members)), precision),
         residual=toward_zero(np.mean([m.residual() for m in members], axis=0), precision).astype(
             np.float64
         ),
@@ -167,10 +173,7 @@ def _check_options(scaling: object, precision: object, grid: object) -> None:
         raise TypeError(
             f"`scaling={scaling!r}` must be a fitted Scaling: Scaling.fit(X_train, 'standard')"
         )
-    if precision not in (None, "float64", "float32"):
-        raise ValueError(
-            f"`precision={precision!r}` is unknown; choose from ('float64', 'float32')"
-        )
+    check_choice("precision", precision or "float64", ("float64", "float32"))
     if isinstance(grid, str) and grid != "auto" and grid is not _KEPT:
         raise ValueError(f"`grid={grid!r}` must be a power of two, 'auto' or None")
 
@@ -351,7 +354,7 @@ def _unroll_residual(module: Residual, state: _Unrolled) -> None:
     mix = float(torch.sigmoid(module.mix.detach().double()))
     weight = float(toward_zero(np.array([mix]), "float32")[0])
     keep = float(toward_zero(np.array([1.0 - weight]), "float32")[0])
-    state.steps.append(Blend(keep, weight, tuple(branch.steps)))
+    state.steps.append(residual_block(keep, weight, branch.steps))
 
 
 def _normalized(layer: BoundedLayer) -> Floats:

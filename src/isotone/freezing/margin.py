@@ -17,9 +17,8 @@ import numpy as np
 
 from isotone.certificate import bounds
 from isotone.certificate.certify import Certificate, certify
-from isotone.frozen.lookup import starts_dense
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Members, Step
+from isotone.frozen.steps import Dense, Steps, change_first, rebuild, starts_dense
 from isotone.rounding import divide, multiply
 from isotone.typing import Floats, Precision, Reals
 
@@ -46,7 +45,7 @@ def round_again(
         steps = (Dense(np.eye(n, dtype=frozen.precision), np.zeros(n, frozen.precision)), *steps)
     rounded = replace(
         frozen,
-        steps=tuple(store(step, precision) for step in steps),
+        steps=store(steps, precision),
         residual=toward_zero(frozen.residual, precision).astype(np.float64),
         precision=precision,
         clip=clip,
@@ -92,9 +91,7 @@ def _leave_margin(frozen: FrozenNetwork) -> FrozenNetwork:
         factors = _shrink_factors(frozen, allowed)
         if np.all(factors == 1.0):
             return frozen
-        frozen = replace(
-            frozen, steps=(_shrink(frozen.steps[0], factors, frozen), *frozen.steps[1:])
-        )
+        frozen = replace(frozen, steps=_shrink(frozen, factors))
     raise RuntimeError("the slopes of the network could not be brought below their bounds")
 
 
@@ -108,14 +105,13 @@ def _shrink_factors(frozen: FrozenNetwork, allowed: Floats) -> Floats:
         return np.full(len(allowed), np.minimum(1.0, 1.0 / constants).min())
 
 
-def _shrink(step: Step, factors: Floats, frozen: FrozenNetwork) -> Step:
-    """The step that features enter with smaller columns; of members the first one of each."""
-    if isinstance(step, Members):
-        members = ((_shrink(first, factors, frozen), *rest) for first, *rest in step.members)
-        return replace(step, members=tuple(members))
-    assert isinstance(step, Dense)  # `starts_dense`
+def _shrink(frozen: FrozenNetwork, factors: Floats) -> Steps:
+    """The steps with smaller columns where features enter."""
     inward = np.where(factors < 1.0, factors * TRUNCATE, 1.0)
-    return Dense(toward_zero(step.weight * inward, frozen.precision), step.bias)
+    return change_first(
+        frozen.steps,
+        lambda step: Dense(toward_zero(step.weight * inward, frozen.precision), step.bias),
+    )
 
 
 def _least_residual(frozen: FrozenNetwork) -> Floats:
@@ -144,17 +140,13 @@ def _coarsen(frozen: FrozenNetwork) -> FrozenNetwork:
     return frozen
 
 
-def store(step: Step, precision: Precision) -> Step:
-    """The step with its numbers in the given precision, weights rounded toward zero."""
-    if isinstance(step, Blend):
-        return replace(step, steps=tuple(store(inner, precision) for inner in step.steps))
-    if isinstance(step, Members):
-        weights = toward_zero(np.array(step.weights), precision).tolist()
-        members = (tuple(store(inner, precision) for inner in steps) for steps in step.members)
-        return Members(tuple(weights), tuple(members))
-    if isinstance(step, Dense):
-        return Dense(toward_zero(step.weight, precision), step.bias.astype(precision))
-    return step
+def store(steps: Steps, precision: Precision) -> Steps:
+    """The steps with their numbers in the given precision, weights rounded toward zero."""
+    return rebuild(
+        steps,
+        lambda step: Dense(toward_zero(step.weight, precision), step.bias.astype(precision)),
+        lambda weights: toward_zero(weights, precision),
+    )
 
 
 def toward_zero(values: Floats | Reals, precision: Precision) -> Reals:

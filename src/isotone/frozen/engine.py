@@ -6,17 +6,18 @@ written into memory of your own, for several threads, or for single events in a 
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
-from isotone.frozen.lookup import Copies
-from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, Steps
-from isotone.inputs.chain import Inputs, Policy, check_policy
+from isotone.frozen.program import Instruction, flatten
+from isotone.inputs.chain import Policy, check_policy
 from isotone.inputs.frames import is_dictionary
-from isotone.inputs.scaling import Scaling
 from isotone.typing import Floats, Reals
+
+if TYPE_CHECKING:
+    from isotone.frozen.network import FrozenNetwork
 
 try:
     from isotone._engine import Program, instruction_sets
@@ -25,34 +26,6 @@ except ImportError as error:  # pragma: no cover
         f"isotone's compiled part cannot be loaded ({error}); it was not built or is for another "
         "Python: install isotone again with pip, which compiles it"
     ) from error
-
-
-class Network(Protocol):
-    """What an engine needs of a `FrozenNetwork`."""
-
-    @property
-    def inputs(self) -> Inputs: ...
-
-    @property
-    def scaling(self) -> Scaling: ...
-
-    @property
-    def steps(self) -> tuple[Step, ...]: ...
-
-    @property
-    def residual(self) -> Floats: ...
-
-    @property
-    def precision(self) -> Literal["float64", "float32"]: ...
-
-    @property
-    def clip(self) -> float: ...
-
-    @property
-    def grid(self) -> float | None: ...
-
-    @property
-    def copies(self) -> Copies | None: ...
 
 
 class Engine:
@@ -67,8 +40,10 @@ class Engine:
     network : a `FrozenNetwork`
     on_unseen : what a row gets that holds what no training row held, such as a new category, a
         value missing in a column that was complete, or an infinite number: "error" names the
-        first, "missing" treats it as a missing value where those have a meaning, "skip" gives
-        NaN, and a number is the score of such rows
+        first, "missing" treats it as a missing value, "skip" gives NaN, and a number is the score
+        of such rows. What a missing value is worth was learned from those in training. Without
+        any, a category counts as none of those known (all of its features are 0), and a row that
+        lacks a number or a rank gets NaN: nothing could stand in for it
     threads : how many to share the rows of large tables among, each having 1024 or more
     isa : an instruction set, one of `Engine.instruction_sets`; the best one by default
 
@@ -85,7 +60,7 @@ class Engine:
 
     def __init__(
         self,
-        network: Network,
+        network: FrozenNetwork,
         *,
         on_unseen: Policy = "error",
         threads: int = 1,
@@ -96,7 +71,7 @@ class Engine:
         self.network, self.on_unseen = network, check_policy(on_unseen)
         self.threads, self.isa = threads, isa
         self._program = _compile(network, threads, isa)
-        self._raises = self.on_unseen in ("error", "missing")
+        self._raises = self.on_unseen == "error"
         self._fill = np.nan if isinstance(self.on_unseen, str) else self.on_unseen
         self.n_unseen = 0
         self._is_plain = network.inputs.is_plain
@@ -183,14 +158,13 @@ class Engine:
         """
         inputs = self.network.inputs
         uncompleted = inputs.read(raw)
-        as_missing = self.on_unseen == "missing"
-        if as_missing:
-            self.n_unseen += int(np.isinf(uncompleted).any(axis=0).sum())
-        columns = inputs.complete(uncompleted, as_missing)
+        columns = inputs.complete(uncompleted)
         scores, n_bad = self._score_columns(columns, out)
         if n_bad and self._raises:
             inputs.refuse(raw, columns, first_row)
         self.n_unseen += n_bad
+        if n_bad and self.on_unseen == "missing":
+            scores, _ = self._score_columns(inputs.complete(uncompleted, True), out)
         return scores
 
     def score_features(self, features: Reals) -> Reals:
@@ -203,6 +177,12 @@ class Engine:
         target = self._empty(lengths[0]) if out is None else out
         if out is not None:
             self._check_out(out, lengths[0], *columns)
+        expected = len(self.network.inputs.encoded)
+        if len(columns) != expected:
+            raise ValueError(
+                f"rows have {len(columns)} features; the model has {expected}: give what `encode` "
+                "makes of raw rows"
+            )
         n_bad = self._program.score(columns, target, self._fill)
         if n_bad < 0:
             raise ValueError(f"the columns of `X` have lengths {lengths}; they must be equal")
@@ -215,49 +195,48 @@ class Engine:
         return (n_rows,) if self._n_outputs == 1 else (n_rows, self._n_outputs)
 
 
-def _rebuild(network: Network, on_unseen: Policy, threads: int, isa: str) -> Engine:
+def _rebuild(network: FrozenNetwork, on_unseen: Policy, threads: int, isa: str) -> Engine:
     return Engine(network, on_unseen=on_unseen, threads=threads, isa=isa)
 
 
-def _compile(network: Network, threads: int, isa: str) -> Program:
-    scaling = network.scaling
+def _compile(network: FrozenNetwork, threads: int, isa: str) -> Program:
+    scaling, copies = network.scaling, network.copies
     numbers = np.stack([scaling.offset, scaling.floor, scaling.center, scaling.factor], axis=1)
     program = Program(
         network.precision,
         scaling.log.tolist(),
         numbers,
-        np.ascontiguousarray(network.residual.T, dtype=np.float64),
+        _contiguous(network.residual.T),
         network.clip,
         network.grid or 0.0,
         threads,
         isa,
     )
-    copies = network.copies
     if copies is not None:
         program.copies(copies.counts, copies.ends, copies.interleaved(network.residual))
-    _add_steps(program, network.steps, copies)
+    for instruction in flatten(network.steps, network.n_features, copies):
+        _add(program, instruction)
     return program
 
 
-def _add_steps(program: Program, steps: Steps, copies: Copies | None = None) -> None:
-    for step in steps:
-        match step:
-            case Dense(weight, bias) if copies is not None:
-                program.look_up(copies.interleaved(weight), bias.astype(np.float64))
-            case Dense(weight, bias):
-                transposed = np.ascontiguousarray(weight.T, dtype=np.float64)
-                program.dense(transposed, bias.astype(np.float64))
-            case Sort(group_size):
-                program.sort(group_size)
-            case Pointwise(name, slope):
-                program.pointwise(name, slope)
-            case Blend(keep, add, inner):
-                program.save()
-                _add_steps(program, inner)
-                program.merge(keep, add)
-            case Members(weights, members):
-                program.fork()
-                for k, member in enumerate(members):
-                    _add_steps(program, member, copies)
-                    program.part(weights[k], last=k == len(members) - 1)
-        copies = None
+def _add(program: Program, i: Instruction) -> None:
+    """Append an instruction to a compiled program."""
+    match i.kind:
+        case "dense" | "look_up":
+            assert i.weight is not None
+            assert i.bias is not None
+            getattr(program, i.kind)(_contiguous(i.weight), _contiguous(i.bias))
+        case "sort":
+            program.sort(i.group_size)
+        case "pointwise":
+            program.pointwise(i.activation, i.negative_slope)
+        case "save" | "fork":
+            getattr(program, i.kind)()
+        case "merge":
+            program.merge(i.keep, i.add)
+        case "part" | "join":
+            program.part(i.add, last=i.kind == "join")
+
+
+def _contiguous(numbers: Reals) -> Floats:
+    return np.ascontiguousarray(numbers, np.float64)

@@ -57,7 +57,7 @@ def _build(content: dict[str, Any], arrays: Arrays) -> FrozenNetwork:
         "inputs": Inputs.from_dict(content["inputs"]),
         "features": _names(content["features"]),
         "scaling": Scaling.from_dict(content["scaling"]),
-        "steps": assemble(content["steps"], arrays),
+        "steps": assemble(content["steps"], lambda _, name: arrays.pop(name)),
         "residual": arrays.pop("residual"),
         "lipschitz": numbers(content["lipschitz"]),
         "monotonic_cst": np.array([numbers(row) for row in content["monotonic_cst"]]),

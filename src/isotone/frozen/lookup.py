@@ -11,21 +11,20 @@ it was rounded to the grid, or the last one: the upper end of a tile is always w
 end of the next. Equal copies therefore give equal bits, and a score that rises in every copy rises
 in x.
 
-:math:`C_t` is the exact sum rounded once. This module is the reference; the engine gets its tables
-from here and computes the same sums in the same order.
+:math:`C_t` is the exact sum rounded once. Whoever computes gets the tables from here;
+`isotone.frozen.reference` has the order of the sums.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 from itertools import accumulate, groupby
 
 import numpy as np
 
 from isotone.elementary import snap_grid
-from isotone.frozen.steps import Dense, Members, Step, Steps, run
+from isotone.inputs.knots import check_tiles
 from isotone.inputs.scaling import Scaling
 from isotone.typing import Bools, Floats, Indices, Precision, Reals
 
@@ -68,14 +67,19 @@ class Copies:
     ) -> Copies:
         """From the number of the column that every feature is a copy of, ascending."""
         counts = _counts(sources, scaling)
-        tops = _first_at_top(scaling, grid, precision)
-        ends = tuple(part[:-1] for part in np.split(tops, np.cumsum(counts)[:-1]))
-        for column, part in enumerate(ends):
-            if np.any(part[1:] < part[:-1]):
-                raise ValueError(
-                    f"the copies of column {column} are out of order; within a column they must "
-                    "be in that of its values"
-                )
+        check_tiles(sources, scaling)
+        copy = _Copy(scaling, grid, precision)
+        tops = _smallest(lambda x: copy(x) == 1.0, scaling.n_features)
+        firsts = np.cumsum((0, *counts[:-1]))
+        meets = copy(np.roll(tops, 1)) == -1.0
+        meets[firsts] = True
+        if not np.all(meets):
+            j = int(np.argmin(meets))
+            raise ValueError(
+                f"copy {j} has left -1 before copy {j - 1} is +1, as computed; within a column "
+                "one must end where the next begins: use a finer grid, or tiles further apart"
+            )
+        ends = tuple(part[:-1] for part in np.split(tops, firsts[1:]))
         return cls(counts, scaling, clip, grid, precision, ends)
 
     @property
@@ -107,6 +111,24 @@ class Copies:
         phi = phi if self.grid is None else snap_grid(phi, self.grid)
         return Cells(index, phi.astype(self.precision))
 
+    def numbers(self, cells: Cells) -> Floats:
+        """Numbers with nearly these cells, (n_columns, n_rows)."""
+        values = cells.phi / self.scaling.factor[cells.index] + self.scaling.center[cells.index]
+        for s, first in enumerate(self.firsts):
+            if self.scaling.log[first]:
+                values[s] = _part(self.scaling, first).inverse(values[s][:, None])[:, 0]
+        largest = np.finfo(np.float64).max
+        return np.clip(values, -largest, largest)
+
+    @property
+    def slack(self) -> Floats:
+        """How much farther than the exact copies the computed ones can move, (n_features,).
+
+        By rounding to the grid and to float32, and by the rounding of the scaling itself.
+        """
+        cast = self.reach * 2.0**-23 if self.precision == "float32" else 0.0
+        return cast + (self.grid or 0.0) + self.scaling.slip(self.reach)
+
     def _logged(self, columns: Floats) -> Floats:
         """The columns, those with a logarithm taken; only such as have one copy may have one."""
         result = columns.copy()
@@ -137,38 +159,6 @@ class Copies:
         """What the engine looks up: C and W of copy after copy, (2 n_features, n_out)."""
         both = np.stack([self.sums(weight).T, weight.T], axis=1).astype(np.float64)
         return np.ascontiguousarray(both.reshape(-1, len(weight)))
-
-    def accumulate(self, result: Reals, weight: Reals, cells: Cells) -> Reals:
-        """Add W φ to `result` in place, column after column, C before the copy that moves."""
-        table = self.sums(weight)
-        for s, several in enumerate(self.is_several):
-            if several:
-                result += table[:, cells.index[s]]
-            result += weight[:, cells.index[s]] * cells.phi[s]
-        return result
-
-    def run(self, steps: Steps, cells: Cells) -> Reals:
-        """The copies taken through steps that begin with dense ones."""
-        return run(steps[1:], self._begin(steps[0], cells))
-
-    def _begin(self, step: Step, cells: Cells) -> Reals:
-        if isinstance(step, Members):
-            parts = (
-                np.multiply(weight, self.run(steps, cells), dtype=self.precision)
-                for weight, steps in zip(step.weights, step.members, strict=True)
-            )
-            return reduce(np.add, parts)
-        assert isinstance(step, Dense)  # `starts_dense`
-        start = np.repeat(step.bias[:, None], cells.phi.shape[1], axis=1)
-        return self.accumulate(start, step.weight, cells)
-
-
-def starts_dense(steps: Steps) -> bool:
-    """Whether the features enter dense steps only."""
-    first = steps[0]
-    if isinstance(first, Members):
-        return all(starts_dense(member) for member in first.members)
-    return isinstance(first, Dense)
 
 
 def _counts(sources: tuple[int, ...], scaling: Scaling) -> tuple[int, ...]:
@@ -202,17 +192,18 @@ def _still(row: list[float]) -> list[float]:
     ]
 
 
-def _first_at_top(scaling: Scaling, grid: float | None, precision: Precision) -> Floats:
-    """For every copy the smallest number at which it is +1, infinite if there is none."""
+@dataclass(frozen=True, eq=False)
+class _Copy:
+    """Copies as computed, each from its own number, (n_features,), without logarithms."""
 
-    def at_top(x: Floats) -> Bools:
+    scaling: Scaling
+    grid: float | None
+    precision: Precision
+
+    def __call__(self, x: Floats) -> Reals:
         with np.errstate(over="ignore"):
-            phi = np.clip((x - scaling.center) * scaling.factor, -1.0, 1.0)
-        phi = phi if grid is None else snap_grid(phi, grid)
-        found: Bools = phi.astype(precision) == 1.0
-        return found
-
-    return _smallest(at_top, scaling.n_features)
+            phi = np.clip((x - self.scaling.center) * self.scaling.factor, -1.0, 1.0)
+        return (phi if self.grid is None else snap_grid(phi, self.grid)).astype(self.precision)
 
 
 def _smallest(holds: Callable[[Floats], Bools], n: int) -> Floats:

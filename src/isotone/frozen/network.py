@@ -20,10 +20,11 @@ from numpy.typing import ArrayLike
 from isotone import limits
 from isotone._engine import find_probabilities
 from isotone.arithmetic import ieee_arithmetic
-from isotone.elementary import snap_grid
+from isotone.checks import check_choice
+from isotone.elementary import divides, snap_grid
 from isotone.frozen import modelfile
 from isotone.frozen.engine import Engine
-from isotone.frozen.lookup import Copies, starts_dense
+from isotone.frozen.lookup import Copies
 from isotone.frozen.modelfile import Arrays
 from isotone.frozen.notebook import card, describe_directions, quoted
 from isotone.frozen.steps import (
@@ -33,6 +34,7 @@ from isotone.frozen.steps import (
     describe,
     describe_shape,
     read_only,
+    starts_dense,
     weights_of,
     width_after,
     work_of,
@@ -95,14 +97,20 @@ class FrozenNetwork:
             )
         for name, kind in (("residual", float), ("lipschitz", float), ("monotonic_cst", np.int8)):
             object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), kind)))
-        plain = self.inputs.is_plain and not self.inputs.copies
-        if plain and len(self.inputs.columns) in (0, len(self.features)):
+        if self._follows_features():
             object.__setattr__(self, "inputs", Inputs.numbers(self.features))
         self._check_choices()
         check_nesting(self.steps)
         self._check_shapes()
         self._check_limits()
         self._check_numbers()
+
+    def _follows_features(self) -> bool:
+        """Whether the columns are the features under their names; others in order are refused."""
+        names, given = self.inputs.names, tuple(self.features)
+        turned = names != given and sorted(names) == sorted(given)
+        plain = self.inputs.is_plain and not self.inputs.copies and not turned
+        return plain and len(names) in (0, len(given))
 
     def _check_choices(self) -> None:
         allowed = {
@@ -111,10 +119,7 @@ class FrozenNetwork:
             "precision": ("float64", "float32"),
         }
         for name, choices in allowed.items():
-            if getattr(self, name) not in choices:
-                raise ValueError(
-                    f"`{name}={getattr(self, name)!r}` is unknown; choose from {choices}"
-                )
+            check_choice(name, getattr(self, name), choices)
         for name in ("features", "classes"):
             names = getattr(self, name) or ()
             if len(set(names)) != len(names):
@@ -190,7 +195,7 @@ class FrozenNetwork:
             raise ValueError(
                 f"`clip={self.clip}` must be between {_SMALLEST_CLIP:g} and {_LARGEST_CLIP:g}"
             )
-        if self.grid is not None and not _fits(self.grid, self.clip):
+        if self.grid is not None and not divides(self.grid, self.clip):
             raise ValueError(
                 f"`clip={self.clip}` and `grid={self.grid}` do not fit: the grid must be a power "
                 "of two that divides the clip into at most 2**52 parts, as 2**-20 divides 1024"
@@ -210,6 +215,11 @@ class FrozenNetwork:
         if self.classes is not None and len(self.classes) == self.n_outputs:
             return list(self.classes)
         return [str(k) for k in range(self.n_outputs)]
+
+    def names_of(self, what: str) -> list[str]:
+        """What to call a column for every output: `score`, or `score_` and the output's name."""
+        several = [f"{what}_{name}" for name in self.output_names]
+        return [what] if self.n_outputs == 1 else several
 
     def about(self, output: int) -> str:
         """What a declared direction of an output is about, in words."""
@@ -252,15 +262,26 @@ class FrozenNetwork:
             "stated when frozen": f"{stated}; isotone.certify recomputes it",
             "fingerprint": self.fingerprint,
         }
-        rows = [
-            (name, self.direction(i), f"{self.lipschitz[i]:.4g}", self.scaling.describe(i))
-            for i, name in enumerate(self.features)
-        ]
+        rows = [(name, *self.describe(i)) for i, name in enumerate(self.inputs.encoded)]
         return card("FrozenNetwork", facts, ["feature", "declared", "λ", "scaled input"], rows)
 
+    def describe(self, feature: int) -> tuple[str, str, str]:
+        """The direction, λ and scaled input of an encoded feature, in words."""
+        first, count = self.inputs.firsts[feature], self.inputs.counts[feature]
+        largest = self.lipschitz[first : first + count].max()
+        scaled = self.scaling.describe(first) if count == 1 else f"{count + 1} knots"
+        return self.direction(feature), f"{largest:.4g}", scaled
+
     def direction(self, feature: int) -> str:
-        """The declared direction along a feature, in words."""
-        return describe_directions(self.monotonic_cst[:, feature].tolist(), self.output_names)
+        """The declared direction along an encoded feature, in words."""
+        return describe_directions(self.directions[:, feature].tolist(), self.output_names)
+
+    @cached_property
+    def directions(self) -> Signs:
+        """Directions along encoded features, (n_outputs, n_encoded); 0 where copies differ."""
+        signs, firsts = self.monotonic_cst, self.inputs.firsts
+        low, high = (f.reduceat(signs, firsts, axis=1) for f in (np.minimum, np.maximum))
+        return read_only(np.where(low == high, low, np.int8(0)))
 
     def __reduce__(self) -> tuple[type[FrozenNetwork], tuple[Any, ...]]:
         return FrozenNetwork, tuple(getattr(self, f.name) for f in fields(self))
@@ -279,18 +300,8 @@ class FrozenNetwork:
     @cached_property
     def copies(self) -> Copies | None:
         """How the inputs of the network are copies of features, if they are."""
-        sources = self.inputs.copies
-        if not sources:
-            return None
-        return Copies.of(sources, self.scaling, self.clip, self.grid, self.precision)
-
-    def refuse_copies(self, job: str) -> None:
-        """Raise `ValueError` if the network sees copies of features, which a job cannot handle."""
-        if self.inputs.copies:
-            raise ValueError(
-                f"{job} is not available for a network with knots, which sees copies of its "
-                "columns; score and certify work: use these, or train without knots"
-            )
+        numbers = self.scaling, self.clip, self.grid, self.precision
+        return Copies.of(self.inputs.copies, *numbers) if self.inputs.copies else None
 
     def score(self, X: Any, on_unseen: Policy = "error") -> Reals:
         """Score raw rows.
@@ -370,7 +381,7 @@ class FrozenNetwork:
             "inputs": self.inputs.to_dict(),
             "features": list(self.features),
             "scaling": self.scaling.to_dict(),
-            "steps": [describe(step, numbers=False) for step in self.steps],
+            "steps": describe(self.steps, numbers=False),
             "lipschitz": self.lipschitz.tolist(),
             "monotonic_cst": self.monotonic_cst.tolist(),
             "outputs": self.outputs,
@@ -383,11 +394,3 @@ class FrozenNetwork:
 
     def _arrays(self) -> Arrays:
         return arrays_of(self.steps) | {"residual": self.residual}
-
-
-def _fits(grid: float, clip: float) -> bool:
-    """Whether `grid` is a power of two and `clip` a multiple that float64 holds exactly."""
-    if not 0 < grid < np.inf or np.frexp(grid)[0] != 0.5:
-        return False
-    cells = clip / grid
-    return cells <= 2.0**52 and cells == np.rint(cells)

@@ -1,20 +1,27 @@
 """The score of a frozen network once more, in NumPy: what the engine must agree with.
 
-For auditors, who can read these lines and `isotone.frozen.steps` in place of a compiled program,
-and for tests. In float64 the bits are those of `FrozenNetwork.score`; in float32 the engine may
-fuse multiplications with additions, and both are within the certificate's E of the exact score.
+For auditors, who can read these lines in place of a compiled program, and for tests. In float64
+the bits are those of `FrozenNetwork.score`; in float32 the engine may fuse multiplications with
+additions, and both are within the certificate's E of the exact score.
+
+A batch is held with one row per unit and one column per event. Every number is computed by the
+same sequence of elementwise operations whatever the batch, so the score of an event never depends
+on its neighbors; a matrix product of a library would not give that.
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
 from isotone.elementary import monotone_exp
+from isotone.frozen.lookup import Cells, Copies
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import accumulate, run
+from isotone.frozen.program import Language
+from isotone.frozen.steps import ACTIVATIONS, Dense, Members, Pointwise, Sort
 from isotone.typing import Floats, Reals
 
 _BLOCK = 1024  # rows at a time
@@ -50,8 +57,64 @@ def _forward(frozen: FrozenNetwork, table: Reals) -> Reals:
     residual, copies = frozen.residual.astype(frozen.precision), frozen.copies
     if copies is None:
         u = np.ascontiguousarray(frozen.snap(table).T)
-        result = accumulate(run(frozen.steps, u).copy(), residual, u)
+        result = accumulate(Units().run(frozen.steps, u).copy(), residual, u)
     else:
         cells = copies.cells(table)
-        result = copies.accumulate(copies.run(frozen.steps, cells).copy(), residual, cells)
+        g = Units(copies, cells).run(frozen.steps, cells.phi, copies=True)
+        result = accumulate_cells(g.copy(), residual, copies, cells)
     return result + np.zeros((), result.dtype)  # turns -0.0 into 0.0: sorting may mix them up
+
+
+class Units(Language[Reals]):
+    """The numbers of the units, (n_units, n_rows).
+
+    Parameters
+    ----------
+    copies, cells : where dense steps on copies of columns look up what to add
+    """
+
+    def __init__(self, copies: Copies | None = None, cells: Cells | None = None) -> None:
+        self.copies, self.cells = copies, cells
+
+    def dense(self, step: Dense, h: Reals) -> Reals:
+        return accumulate(_repeat(step.bias, h), step.weight, h)
+
+    def look_up(self, step: Dense, h: Reals) -> Reals:
+        assert self.copies is not None
+        assert self.cells is not None
+        return accumulate_cells(_repeat(step.bias, h), step.weight, self.copies, self.cells)
+
+    def sort(self, step: Sort, h: Reals) -> Reals:
+        groups = h.reshape(-1, step.group_size, h.shape[1])
+        return np.sort(groups, axis=1).reshape(h.shape)
+
+    def pointwise(self, step: Pointwise, h: Reals) -> Reals:
+        wide = h.astype(np.float64)
+        return ACTIVATIONS[step.name].function(wide, step.negative_slope).astype(h.dtype)
+
+    def members(self, step: Members, h: Reals, copies: bool) -> Reals:
+        parts = zip(step.weights, self.parts(step, h, copies), strict=True)
+        return reduce(np.add, (np.multiply(w, part, dtype=h.dtype) for w, part in parts))
+
+
+def _repeat(bias: Reals, h: Reals) -> Reals:
+    return np.repeat(bias[:, None], h.shape[1], axis=1)
+
+
+def accumulate(result: Reals, weight: Reals, h: Reals) -> Reals:
+    """Add W h to `result` in place, input after input: one order of summation for every event."""
+    product = np.empty_like(result)
+    for k in range(weight.shape[1]):
+        np.multiply(weight[:, k, None], h[k], out=product)
+        result += product
+    return result
+
+
+def accumulate_cells(result: Reals, weight: Reals, copies: Copies, cells: Cells) -> Reals:
+    """Add W φ to `result` in place, column after column, C before the copy that moves."""
+    table = copies.sums(weight)
+    for s, several in enumerate(copies.is_several):
+        if several:
+            result += table[:, cells.index[s]]
+        result += weight[:, cells.index[s]] * cells.phi[s]
+    return result

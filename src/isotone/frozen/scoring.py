@@ -37,8 +37,8 @@ class Scoring:
 
     Parameters
     ----------
-    on_unseen : what rows get that hold what no training row held, see `isotone.Engine`; with
-        "skip" their scores are left empty
+    on_unseen : what rows get that hold what no training row held, see `isotone.Engine`; where
+        that is no score, the cell is left empty
     """
 
     frozen: FrozenNetwork
@@ -62,9 +62,8 @@ class Scoring:
         return {f"probability({name})": values[:, k] for k, name in enumerate(names)}
 
     def _name(self, what: str, values: Reals) -> dict[str, Reals]:
-        if values.ndim == 1:
-            return {what: values}
-        return {f"{what}_{name}": values[:, k] for k, name in enumerate(self.frozen.output_names)}
+        columns = [values] if values.ndim == 1 else list(values.T)
+        return dict(zip(self.frozen.names_of(what), columns, strict=True))
 
     def score(
         self, source: str, target: str, on_rows: Callable[[int], object] = lambda n: None
@@ -93,7 +92,8 @@ class Scoring:
         table, engine = open_table(source), Engine(self.frozen, on_unseen=self.on_unseen)
         refuse_overwriting([split_tree(target)[0]], [split_tree(source)[0]])
         kept = _kept_schema(table, self.keep, target)
-        outputs = self.outputs(self.frozen.score_features(np.empty((0, self.frozen.n_features))))
+        nothing = np.empty((0, len(self.frozen.inputs.encoded)))
+        outputs = self.outputs(self.frozen.score_features(nothing))
         for name in outputs:
             if name in kept.names:
                 raise ValueError(
@@ -120,8 +120,8 @@ class Scoring:
             columns = [batch.column(field.name).cast(field.type) for field in kept]
             raw = [batch.column(name) for name in names]
             outputs = self.outputs(engine.score_batch(raw, first_row)).values()
-            skip = self.on_unseen == "skip"
-            arrays = columns + [pa.array(values, from_pandas=skip) for values in outputs]
+            empty = self.on_unseen in ("skip", "missing")
+            arrays = columns + [pa.array(values, from_pandas=empty) for values in outputs]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             first_row += batch.num_rows
             on_rows(batch.num_rows)

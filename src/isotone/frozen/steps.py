@@ -1,24 +1,22 @@
-"""The steps of a frozen network: dense, sort, pointwise, blend, members, as NumPy.
+"""The steps of a frozen network: dense, sort, pointwise, members. Checked numbers, read-only.
 
-They describe what `cpp/runtime` computes, and calling them computes the same bits, slowly. A
-batch is held with one row per unit and one column per event. Every number is computed by the
-same sequence of elementwise operations whatever the batch, so the score of an event never depends
-on its neighbors; a matrix product of a library would not give that.
+What is done with them, computing, bounding or writing them, is a `Language` of
+`isotone.frozen.program`, which walks over them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, reduce
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone import limits
-from isotone.checks import check_count
+from isotone.checks import check_choice, check_count
 from isotone.elementary import EXP_ERROR, exp, horner
 from isotone.frozen.modelfile import Arrays
 from isotone.rounding import MatrixNorms
@@ -37,6 +35,7 @@ class Dense:
 
     weight: Reals
     bias: Reals
+    kind: ClassVar[str] = "dense"
 
     def __post_init__(self) -> None:
         shapes = self.weight.shape, self.bias.shape
@@ -57,11 +56,15 @@ class Dense:
     def __reduce__(self) -> tuple[type[Dense], tuple[Reals, Reals]]:
         return Dense, (self.weight, self.bias)  # so that copies are read-only too
 
+    def __str__(self) -> str:
+        return f"dense {self.weight.shape[1]}→{self.weight.shape[0]}"
+
     @cached_property
     def norms(self) -> MatrixNorms:
         return MatrixNorms.of(self.weight)
 
     def width(self, n_in: int) -> int:
+        """Number of units after the step, here and in the other steps."""
         if n_in != self.weight.shape[1]:
             raise ValueError(f"a dense step takes {self.weight.shape[1]} inputs but gets {n_in}")
         return len(self.weight)
@@ -70,19 +73,19 @@ class Dense:
         """Operations for one row, here and in the other steps."""
         return self.weight.size
 
-    def __call__(self, h: Reals) -> Reals:
-        result = np.repeat(self.bias[:, None], h.shape[1], axis=1)
-        return accumulate(result, self.weight, h)
-
 
 @dataclass(frozen=True)
 class Sort:
     """GroupSort: every group of `group_size` consecutive units in ascending order."""
 
     group_size: int
+    kind: ClassVar[str] = "sort"
 
     def __post_init__(self) -> None:
         limits.GROUP.check(self.group_size)
+
+    def __str__(self) -> str:
+        return f"sort in groups of {self.group_size}"
 
     def width(self, n_in: int) -> int:
         if self.group_size < 1 or n_in % self.group_size:
@@ -93,25 +96,29 @@ class Sort:
         digits = self.group_size.bit_length()  # a network of n wires has n log²(n) / 4 comparators
         return n_in * digits * digits // 4
 
-    def __call__(self, h: Reals) -> Reals:
-        groups = h.reshape(-1, self.group_size, h.shape[1])
-        return np.sort(groups, axis=1).reshape(h.shape)
-
 
 @dataclass(frozen=True)
 class Pointwise:
-    """An activation of every unit: one of `ACTIVATIONS`; `slope` is for negative arguments."""
+    """An activation of every unit, one of `ACTIVATIONS`.
+
+    Parameters
+    ----------
+    negative_slope : that of "leaky_relu" for negative arguments
+    """
 
     name: str
-    slope: float = 0.0
+    negative_slope: float = 0.0
+    kind: ClassVar[str] = "pointwise"
 
     def __post_init__(self) -> None:
-        if self.name not in ACTIVATIONS:
+        check_choice("activation", self.name, sorted(ACTIVATIONS))
+        if not np.isfinite(self.negative_slope):
             raise ValueError(
-                f"activation {self.name!r} is unknown; choose from {sorted(ACTIVATIONS)}"
+                f"the slope of {self.name!r} is {self.negative_slope}; it must be finite"
             )
-        if not np.isfinite(self.slope):
-            raise ValueError(f"the slope of {self.name!r} is {self.slope}; it must be finite")
+
+    def __str__(self) -> str:
+        return self.name
 
     def width(self, n_in: int) -> int:
         return n_in
@@ -122,40 +129,7 @@ class Pointwise:
     @property
     def constant(self) -> float:
         """Lipschitz constant."""
-        return max(ACTIVATIONS[self.name].constant, abs(self.slope))
-
-    def __call__(self, h: Reals) -> Reals:
-        wide = h.astype(np.float64)
-        return ACTIVATIONS[self.name].function(wide, self.slope).astype(h.dtype)
-
-
-@dataclass(frozen=True)
-class Blend:
-    """keep · h + add · F(h), where F is a sequence of steps: a residual block."""
-
-    keep: float
-    add: float
-    steps: tuple[Step, ...]
-
-    def __post_init__(self) -> None:
-        if not (np.isfinite(self.keep) and np.isfinite(self.add)):
-            raise ValueError(f"a blend needs finite numbers; got {self.keep} and {self.add}")
-        if any(float(np.float32(number)) != number for number in (self.keep, self.add)):
-            # so that every precision computes with the same two numbers
-            raise ValueError(f"a blend needs float32 numbers; got {self.keep} and {self.add}")
-
-    def width(self, n_in: int) -> int:
-        n_out = width_after(self.steps, n_in)
-        if n_out != n_in:
-            raise ValueError(f"a blend needs a branch that keeps the width; got {n_in} to {n_out}")
-        return n_in
-
-    def work(self, n_in: int) -> int:
-        return n_in + work_of(self.steps, n_in)
-
-    def __call__(self, h: Reals) -> Reals:
-        branch = np.multiply(self.add, run(self.steps, h), dtype=h.dtype)
-        return np.multiply(self.keep, h, dtype=h.dtype) + branch
+        return max(ACTIVATIONS[self.name].constant, abs(self.negative_slope))
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,25 +138,40 @@ class Members:
 
     .. math:: h \mapsto \sum_k w_k m_k(h)
 
-    Products are rounded, then added in the order of the members.
+    Products are rounded, then added in the order of the members. A member without steps is the
+    identity: a residual block is a sum of that and of its branch.
 
     Parameters
     ----------
     weights : one per member, numbers of the network's precision
-    members : at least one; each has at least one step, and all have as many outputs
+    members : at least one; all have as many outputs
     """
 
     weights: tuple[float, ...]
-    members: tuple[tuple[Step, ...], ...]
+    members: tuple[Steps, ...]
+    kind: ClassVar[str] = "members"
 
     def __post_init__(self) -> None:
-        if not self.members or not all(self.members) or len(self.weights) != len(self.members):
+        if not self.members or len(self.weights) != len(self.members):
             raise ValueError(
-                f"members need a weight and at least one step each; got {len(self.weights)} "
-                f"weights for members of {[len(steps) for steps in self.members]} steps"
+                "there must be at least one member, and one weight per member; got "
+                f"{len(self.weights)} weights for {len(self.members)} members"
             )
         if not np.all(np.isfinite(self.weights)):
             raise ValueError(f"the weights of members must be finite; got {self.weights}")
+
+    def __str__(self) -> str:
+        chain = " · ".join(map(str, self.members[-1])) or "identity"
+        if self.is_residual:
+            return f"residual block with {chain}"
+        if len(self.members) == 1:
+            return f"one weighted member: {chain}"
+        return f"sum of {len(self.members)} members such as {chain}"
+
+    @property
+    def is_residual(self) -> bool:
+        """Whether it is the sum of its units and one branch."""
+        return len(self.members) == 2 and not self.members[0]
 
     def width(self, n_in: int) -> int:
         n_out = [width_after(steps, n_in) for steps in self.members]
@@ -194,17 +183,15 @@ class Members:
         each = sum(work_of(steps, n_in) for steps in self.members)
         return n_in + each + len(self.members) * self.width(n_in)
 
-    def __call__(self, h: Reals) -> Reals:
-        parts = (
-            np.multiply(weight, run(steps, h), dtype=h.dtype)
-            for weight, steps in zip(self.weights, self.members, strict=True)
-        )
-        return reduce(np.add, parts)
 
-
-Array = TypeVar("Array", bound=NDArray[Any])
-Step = Dense | Sort | Pointwise | Blend | Members
+Step = Dense | Sort | Pointwise | Members
 Steps = tuple[Step, ...]
+Array = TypeVar("Array", bound=NDArray[Any])
+
+
+def residual_block(keep: float, add: float, branch: Sequence[Step]) -> Members:
+    """keep · h + add · F(h), where F is a sequence of steps."""
+    return Members((keep, add), ((), tuple(branch)))
 
 
 @dataclass(frozen=True)
@@ -248,103 +235,82 @@ ACTIVATIONS = {
 }
 
 
-def accumulate(result: Reals, weight: Reals, h: Reals) -> Reals:
-    """Add W h to `result` in place, input after input: one order of summation for every event."""
-    product = np.empty_like(result)
-    for k in range(weight.shape[1]):
-        np.multiply(weight[:, k, None], h[k], out=product)
-        result += product
-    return result
+def describe(steps: Steps, numbers: bool) -> list[dict[str, Any]]:
+    """What steps are, as model files and JSON write it; with the weights if `numbers`."""
+    return [{"kind": step.kind} | _content(step, numbers) for step in steps]
 
 
-def describe(step: Step, numbers: bool) -> dict[str, Any]:
-    """What a step is, as model files and JSON write it; with the weights if `numbers`."""
-    match step:
-        case Dense(weight, bias):
-            inside = {"weight": weight.tolist(), "bias": bias.tolist()} if numbers else {}
-            return {"kind": "dense", **inside}
-        case Sort(group_size):
-            return {"kind": "sort", "group_size": group_size}
-        case Pointwise(name, slope):
-            return {"kind": "pointwise", "name": name, "slope": slope}
-        case Blend(keep, add, steps):
-            inner = [describe(step, numbers) for step in steps]
-            return {"kind": "blend", "keep": keep, "add": add, "steps": inner}
-        case Members(weights, members):
-            described = [[describe(step, numbers) for step in steps] for steps in members]
-            return {"kind": "members", "weights": list(weights), "members": described}
+def _content(step: Step, numbers: bool) -> dict[str, Any]:
+    if isinstance(step, Members):
+        inside = [describe(steps, numbers) for steps in step.members]
+        return {"weights": list(step.weights), "members": inside}
+    if isinstance(step, Dense):
+        arrays = {"weight": step.weight.tolist(), "bias": step.bias.tolist()}
+        return arrays if numbers else {}
+    return asdict(step)
 
 
-def arrays_of(steps: tuple[Step, ...], prefix: str = "") -> Arrays:
+def arrays_of(steps: Steps, prefix: str = "") -> Arrays:
     """The numbers of `steps` by the names that model files give them."""
     arrays: Arrays = {}
     for i, step in enumerate(steps):
         if isinstance(step, Dense):
             arrays |= {f"{prefix}{i}.weight": step.weight, f"{prefix}{i}.bias": step.bias}
-        elif isinstance(step, Blend):
-            arrays |= arrays_of(step.steps, f"{prefix}{i}.")
-        elif isinstance(step, Members):
-            for k, steps in enumerate(step.members):
-                arrays |= arrays_of(steps, f"{prefix}{i}.{k}.")
+        for k, inside in enumerate(members_of(step)):
+            arrays |= arrays_of(inside, f"{prefix}{i}.{k}.")
     return arrays
 
 
-def chains(step: Step) -> tuple[tuple[Step, ...], ...]:
+def members_of(step: Step) -> tuple[Steps, ...]:
     """The sequences of steps inside a step."""
-    match step:
-        case Blend(steps=steps):
-            return (steps,)
-        case Members(members=members):
-            return members
-    return ()
+    return step.members if isinstance(step, Members) else ()
+
+
+# Finds an array of a described dense step, by the name that model files give it.
+Find = Callable[[dict[str, Any], str], Any]
 
 
 def assemble(
-    described: list[dict[str, Any]], arrays: Arrays, prefix: str = "", depth: int = 0
-) -> tuple[Step, ...]:
-    """The steps that `describe` wrote without numbers; those are taken out of `arrays`."""
+    described: list[dict[str, Any]], find: Find, prefix: str = "", depth: int = 0
+) -> Steps:
+    """The steps that `describe` wrote; `find` gives the numbers of the dense ones."""
     limits.STEPS.check(len(described))
     limits.DEPTH.check(depth)
-    steps: list[Step] = []
-    for i, entry in enumerate(described):
-        match entry["kind"]:
-            case "dense":
-                names = f"{prefix}{i}.weight", f"{prefix}{i}.bias"
-                steps.append(Dense(*(arrays.pop(name) for name in names)))
-            case "sort":
-                steps.append(Sort(check_count("group_size", entry["group_size"])))
-            case "pointwise":
-                steps.append(Pointwise(entry["name"], float(entry["slope"])))
-            case "blend":
-                inner = assemble(entry["steps"], arrays, f"{prefix}{i}.", depth + 1)
-                steps.append(Blend(float(entry["keep"]), float(entry["add"]), inner))
-            case "members":
-                limits.STEPS.check(len(entry["members"]))
-                members = tuple(
-                    assemble(inner, arrays, f"{prefix}{i}.{k}.", depth + 1)
-                    for k, inner in enumerate(entry["members"])
-                )
-                steps.append(Members(tuple(float(w) for w in entry["weights"]), members))
-            case other:
-                raise ValueError(f"a step of kind {other!r} is unknown")
-    return tuple(steps)
+    return tuple(_step(entry, find, f"{prefix}{i}.", depth) for i, entry in enumerate(described))
 
 
-def run(steps: tuple[Step, ...], h: Reals) -> Reals:
-    """`h` taken through one step after the other."""
-    for step in steps:
-        h = step(h)
-    return h
+def _step(entry: dict[str, Any], find: Find, prefix: str, depth: int) -> Step:
+    match entry["kind"]:
+        case "dense":
+            return Dense(*(find(entry, prefix + name) for name in ("weight", "bias")))
+        case "sort":
+            return Sort(check_count("group_size", entry["group_size"]))
+        case "pointwise":
+            # format version 1 called it the slope
+            slope = entry["slope"] if "slope" in entry else entry["negative_slope"]
+            return Pointwise(entry["name"], float(slope))
+        case "members":
+            limits.STEPS.check(len(entry["members"]))
+            members = (
+                assemble(inner, find, f"{prefix}{k}.", depth + 1)
+                for k, inner in enumerate(entry["members"])
+            )
+            return Members(tuple(float(w) for w in entry["weights"]), tuple(members))
+        case "blend":  # of format version 1
+            branch = assemble(entry["steps"], find, prefix, depth + 1)
+            return residual_block(float(entry["keep"]), float(entry["add"]), branch)
+        case other:
+            raise ValueError(f"a step of kind {other!r} is unknown")
 
 
-def width_after(steps: tuple[Step, ...], n_in: int) -> int:
+def width_after(steps: Steps, n_in: int) -> int:
     """Number of units after `steps`; raises `ValueError` where two steps do not fit."""
     for step in steps:
         n_in = step.width(n_in)
     return n_in
 
 
-def work_of(steps: tuple[Step, ...], n_in: int) -> int:
+def work_of(steps: Steps, n_in: int) -> int:
     """Operations that `steps` take for one row."""
     total = 0
     for step in steps:
@@ -352,37 +318,96 @@ def work_of(steps: tuple[Step, ...], n_in: int) -> int:
     return total
 
 
-def check_nesting(steps: tuple[Step, ...]) -> None:
+def check_nesting(steps: Steps) -> None:
     """Refuse too many and too deeply nested steps, before anything descends into them."""
     layer, count, depth = list(steps), 0, 0
     while layer:
-        inside = [steps for step in layer for steps in chains(step)]
+        inside = [steps for step in layer for steps in members_of(step)]
         count, depth = count + len(layer) + len(inside), depth + 1
         limits.STEPS.check(count)
         limits.DEPTH.check(depth if inside else 0)
         layer = [inner for steps in inside for inner in steps]
 
 
-def weights_of(steps: tuple[Step, ...]) -> list[float]:
+def weights_of(steps: Steps) -> list[float]:
     """The weights of all members."""
     found: list[float] = []
     for step in steps:
         found += step.weights if isinstance(step, Members) else ()
-        for inner in chains(step):
-            found += weights_of(inner)
+        for inside in members_of(step):
+            found += weights_of(inside)
     return found
 
 
-def describe_shape(steps: tuple[Step, ...]) -> str:
-    """Outputs of the dense steps outside blends, as 20-20-1; members are in parentheses."""
+def starts_dense(steps: Steps) -> bool:
+    """Whether the features enter dense steps only."""
+    return _is_dense(steps, 0)
+
+
+def ends_dense(steps: Steps) -> bool:
+    """Whether the outputs come from dense steps only."""
+    return _is_dense(steps, -1)
+
+
+def _is_dense(steps: Steps, place: int) -> bool:
+    step = steps[place] if steps else None
+    if isinstance(step, Members):
+        return all(_is_dense(member, place) for member in step.members)
+    return isinstance(step, Dense)
+
+
+def rebuild(
+    steps: Steps, dense: Callable[[Dense], Dense], weights: Callable[[Floats], Reals]
+) -> Steps:
+    """The steps with other numbers: functions of every dense step, and of all member weights."""
+    return tuple(_rebuilt(step, dense, weights) for step in steps)
+
+
+def _rebuilt(
+    step: Step, dense: Callable[[Dense], Dense], weights: Callable[[Floats], Reals]
+) -> Step:
+    if isinstance(step, Members):
+        found = weights(np.array(step.weights)).tolist()
+        return Members(tuple(found), tuple(rebuild(m, dense, weights) for m in step.members))
+    return dense(step) if isinstance(step, Dense) else step
+
+
+def change_first(steps: Steps, dense: Callable[[Dense], Dense]) -> Steps:
+    """The steps with another first one, which is dense, or of members that of each."""
+    return _change(steps, 0, change_first, dense)
+
+
+def change_last(steps: Steps, dense: Callable[[Dense], Dense]) -> Steps:
+    """The steps with another last matrix, of members that of each."""
+    places = [k for k, step in enumerate(steps) if isinstance(step, Dense | Members)]
+    return _change(steps, places[-1] if places else 0, change_last, dense)
+
+
+def _change(
+    steps: Steps,
+    place: int,
+    again: Callable[[Steps, Callable[[Dense], Dense]], Steps],
+    dense: Callable[[Dense], Dense],
+) -> Steps:
+    step = steps[place] if steps else None
+    if isinstance(step, Members):
+        changed: Step = Members(step.weights, tuple(again(m, dense) for m in step.members))
+    elif isinstance(step, Dense):
+        changed = dense(step)
+    else:
+        raise ValueError(f"a dense step is needed at this end of the network; got {step}")
+    return (*steps[:place], changed, *steps[place + 1 :])
+
+
+def describe_shape(steps: Steps) -> str:
+    """Outputs of the dense steps outside residual blocks, as 20-20-1; members in parentheses."""
     parts = []
     for step in steps:
-        match step:
-            case Dense(bias=bias):
-                parts.append(str(len(bias)))
-            case Members(members=members):
-                count = Counter(describe_shape(member) for member in members)
-                parts.append(f"({' + '.join(f'{n} × {shape}' for shape, n in count.items())})")
+        if isinstance(step, Dense):
+            parts.append(str(len(step.bias)))
+        elif isinstance(step, Members) and not step.is_residual:
+            count = Counter(describe_shape(member) for member in step.members)
+            parts.append(f"({' + '.join(f'{n} × {shape}' for shape, n in count.items())})")
     return "-".join(parts)
 
 

@@ -63,10 +63,10 @@ def arrow_of(values: Any, name: str) -> pa.Array:
         return arrow_of(values.to_arrow(), name)
     try:
         return arrow_of(pa.array(values, from_pandas=True), name)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         raise ValueError(
-            f"column {name!r} mixes kinds of values ({' '.join(str(error).split())[:100]}); "
-            "convert it to numbers or to text"
+            f"column {name!r} mixes kinds of values, or holds integers beyond 64 bits "
+            f"({' '.join(str(error).split())[:100]}); convert it to numbers or to text"
         ) from error
 
 

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -28,13 +29,14 @@ from isotone.inputs.columns import (
     decode,
     fill_array,
     from_dict,
+    missing_name,
     to_dict,
 )
 from isotone.inputs.frames import column_names, has_names
 from isotone.inputs.scaling import as_numbers
-from isotone.typing import Floats, Reals
+from isotone.typing import Bools, Floats, Indices, Reals
 
-# An error, as if it were missing, no score (NaN), or this score.
+# An error, as if it were missing (see `Inputs.complete`), no score (NaN), or this score.
 Policy = Literal["error", "missing", "skip"] | float
 
 
@@ -100,7 +102,7 @@ class Inputs:
     @cached_property
     def encoded(self) -> tuple[str, ...]:
         """Names of the features, of which the network may see copies."""
-        return (*self.uncompleted, *(f"missing({c.name})" for c in self._filled))
+        return (*self.uncompleted, *(missing_name(c.name) for c in self._filled))
 
     @cached_property
     def features(self) -> tuple[str, ...]:
@@ -114,6 +116,21 @@ class Inputs:
             names.append(f"{name}[{places[source]}]" if counts[source] > 1 else name)
             places[source] += 1
         return tuple(names)
+
+    @cached_property
+    def sources(self) -> tuple[int, ...]:
+        """For every input of the network the number of the feature that it is."""
+        return self.copies or tuple(range(len(self.encoded)))
+
+    @cached_property
+    def counts(self) -> Indices:
+        """How many inputs of the network every feature is, (n_encoded,)."""
+        return np.bincount(self.sources)
+
+    @cached_property
+    def firsts(self) -> Indices:
+        """The first input of the network that every feature is, (n_encoded,)."""
+        return np.cumsum(self.counts) - self.counts
 
     @property
     def _filled(self) -> list[Column]:
@@ -192,7 +209,12 @@ class Inputs:
     def complete(
         self, uncompleted: Sequence[Reals], unseen_as_missing: bool = False
     ) -> list[Reals]:
-        """Features with missing values filled and flagged, one array each."""
+        """Features with missing values filled and flagged, one array each.
+
+        Where nothing was learned about missing values, they stay NaN and the unseen infinite. If
+        the unseen counts as missing, a category is then none of those known, all of whose features
+        are 0; a number has nothing that could stand in for it, and is NaN.
+        """
         arrays, indicators, place = [], [], 0
         for column in self.columns:
             own = list(uncompleted[place : place + len(column.features)])
@@ -244,6 +266,32 @@ class Inputs:
         own = [i for i, column in enumerate(self.columns) for _ in column.features]
         return [*own, *(i for i, column in enumerate(self.columns) if column.fill is not None)]
 
+    @cached_property
+    def places(self) -> list[int]:
+        """For every column the number of its first feature."""
+        counts = (len(column.features) for column in self.columns[:-1])
+        return list(accumulate(counts, initial=0))
+
+    def movable(self, features: Floats) -> Bools:
+        """What can move by a number or a rank, (n_rows, n_columns): no category, and not missing.
+
+        Parameters
+        ----------
+        features : what `encode` made
+        """
+        orders = [not isinstance(column, Category) for column in self.columns]
+        movable: Bools = np.tile(orders, (len(features), 1))
+        n = len(self.uncompleted)
+        movable[:, self.owners[n:]] = features[:, n:] == 0
+        return movable
+
+    def shift(self, features: Floats, amounts: Floats) -> Floats:
+        """Features after everything `movable` moved, each column by its amount."""
+        moved = features.copy()
+        with np.errstate(over="ignore"):
+            moved[:, self.places] += np.where(self.movable(features), amounts, 0.0)
+        return moved
+
 
 def check_policy(on_unseen: Any) -> Policy:
     """The policy, if it is one."""
@@ -258,12 +306,10 @@ def check_policy(on_unseen: Any) -> Policy:
 
 
 def _unseen_as_missing(column: Column, arrays: list[Reals]) -> list[Reals]:
-    """Infinite entries, which mark the unseen, as missing where a missing value has a meaning."""
+    """Features of a column with infinite entries, which mark the unseen, as if missing."""
     if isinstance(column, Category):
-        if None not in column.categories:
-            return arrays
-        unseen, gap = np.isinf(arrays[0]), column.categories.index(None)
-        return [np.where(unseen, float(k == gap), array) for k, array in enumerate(arrays)]
+        pairs = zip(column.categories, arrays, strict=True)
+        return [np.where(np.isfinite(array), array, text is None) for text, array in pairs]
     return [np.where(np.isinf(arrays[0]), np.nan, arrays[0])]
 
 

@@ -82,7 +82,7 @@ class Category:
     @property
     def features(self) -> tuple[str, ...]:
         return tuple(
-            f"missing({self.name})" if text is None else f"{self.name}={text}"
+            missing_name(self.name) if text is None else f"{self.name}={text}"
             for text in self.categories
         )
 
@@ -147,6 +147,11 @@ _KINDS: dict[str, type[Number] | type[Category] | type[Ordered]] = {
 }
 
 
+def missing_name(column: str) -> str:
+    """What the feature that flags missing values of a column is called."""
+    return f"missing({column})"
+
+
 def missing_code(column: Column) -> float | None:
     """The code that stands in for a missing value, or None if none was learned."""
     if isinstance(column, Category):
@@ -190,12 +195,13 @@ def from_dict(data: dict[str, Any]) -> Column:
 def cell_of(column: Column, values: Any, row: int) -> str:
     """What a row that cannot be scored holds in a column, in words."""
     cells = arrow_of(values, column.name)
+    if not isinstance(column, Number):
+        text = labels(cells.slice(row, 1))[0].as_py()
+        return "is missing" if text is None else f"holds {text[:40]!r}"
     if is_blank(cells.slice(row, 1))[0]:
         return "is missing"
     cell = cells[row].as_py()
-    if isinstance(column, Number):
-        return f"holds the text {cell[:40]!r}" if isinstance(cell, str) else f"is {cell}"
-    return f"holds {str(cell).strip()[:40]!r}"
+    return f"holds the text {cell[:40]!r}" if isinstance(cell, str) else f"is {cell}"
 
 
 def _codes(values: Any, name: str, categories: Sequence[str | None]) -> Floats:
@@ -243,6 +249,9 @@ def _check_categories(name: str, categories: Sequence[Any]) -> None:
 
 
 def fill_array(x: Reals, fill: float) -> tuple[Reals, Floats]:
-    """A feature with NaN replaced by its fill, and the indicator of where that was."""
+    """A feature with NaN replaced by its fill, and the indicator of where that was.
+
+    In float64, whatever the column has: float32 would round the fill.
+    """
     gaps = np.isnan(x)
-    return np.where(gaps, fill, x), gaps.astype(np.float64)
+    return np.where(gaps, np.float64(fill), x), gaps.astype(np.float64)

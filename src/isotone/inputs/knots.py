@@ -32,7 +32,6 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -88,19 +87,7 @@ class Knots:
             )
         if np.any(self.scaling.log):
             raise ValueError("knots need a scaling without logarithms: take them of X before")
-        self._check_tiles()
-
-    def _check_tiles(self) -> None:
-        """Exactly, as the slope along a column depends on it."""
-        centers = [Fraction(c) for c in self.scaling.center.tolist()]
-        reaches = [1 / Fraction(a) for a in self.scaling.factor.tolist()]
-        for j, (column, after) in enumerate(pairwise(self.columns.tolist())):
-            apart = centers[j] + reaches[j] <= centers[j + 1] - reaches[j + 1]
-            if after < column or (after == column and not apart):
-                raise ValueError(
-                    f"copies {j} and {j + 1} are out of order, or their tiles overlap; copies "
-                    "must be in the order of columns, and within a column in that of its values"
-                )
+        check_tiles(columns.tolist(), self.scaling)
 
     @classmethod
     def fit(cls, X: ArrayLike, n_tiles: int | Sequence[int]) -> Knots:
@@ -216,6 +203,32 @@ class Knots:
         return steepest
 
 
+def check_tiles(columns: Sequence[int], scaling: Scaling) -> None:
+    """Raise `ValueError` unless copies are in order and the tiles of a column are disjoint.
+
+    Exactly, as the slope along a column depends on it, and in integers, as fractions are slow.
+
+    Parameters
+    ----------
+    columns : of every copy the number of its column
+    scaling : centers c and factors a of the copies, whose tiles are from c - 1/a to c + 1/a
+    """
+    centers = [center.as_integer_ratio() for center in scaling.center.tolist()]
+    factors = [factor.as_integer_ratio() for factor in scaling.factor.tolist()]
+    for j, (column, after) in enumerate(pairwise(columns)):
+        if after > column:
+            continue
+        (c, c_unit), (d, d_unit) = centers[j : j + 2]
+        (a, a_unit), (b, b_unit) = factors[j : j + 2]
+        # c + 1/a ≤ d - 1/b, times the positive a b
+        apart = (d * c_unit - c * d_unit) * a * b >= (a * b_unit + b * a_unit) * c_unit * d_unit
+        if after < column or not apart:
+            raise ValueError(
+                f"copies {j} and {j + 1} are out of order, or their tiles overlap; copies "
+                "must be in the order of columns, and within a column in that of its values"
+            )
+
+
 def _wanted(knots: ArrayLike, column: int) -> Floats:
     """The knots of a column, ascending, each once."""
     try:
@@ -258,7 +271,11 @@ def _reach(low: float, high: float) -> float:
 
 
 def _knots(x: Floats, most: int) -> Floats:
-    values, counts = np.unique(x, return_counts=True)
+    return place_knots(*np.unique(x, return_counts=True), most)
+
+
+def place_knots(values: Floats, counts: Floats | Indices, most: int) -> Floats:
+    """At most so many tiles between ascending values, of which each occurs so often."""
     if len(values) <= most + 1:
         return values
     weight = np.sqrt(counts)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone.elementary import EXP_LIMIT, exp, log
+from isotone.elementary import exp, log
 from isotone.inputs.frames import categorical_columns
 from isotone.typing import Bools, Floats, Reals
 
@@ -120,6 +120,16 @@ class Scaling:
         columns = [_fit_column(table[:, i], kind, i, weight) for i, kind in enumerate(each)]
         return cls(*(np.array(values) for values in zip(*columns, strict=True)))
 
+    @classmethod
+    def join(cls, parts: Sequence[Scaling]) -> Scaling:
+        """The columns of several, one after the other."""
+        names = [field.name for field in fields(cls)]
+        return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
+
+    def take(self, columns: Sequence[int]) -> Scaling:
+        """Some of the columns."""
+        return Scaling(*(getattr(self, field.name)[list(columns)] for field in fields(self)))
+
     @property
     def n_features(self) -> int:
         return len(self.log)
@@ -151,21 +161,10 @@ class Scaling:
         """Smallest slope dx/dX of every column: a, or 0 for a logarithm."""
         return np.where(self.log, 0.0, self.factor)
 
-    def slip(self, X: Floats) -> Floats:
-        """Bound, in raw units, of what rounding and snapping shift before `transform`."""
-        log_slip = 2.0**-23 * (np.abs(X) + np.abs(self.offset))
-        return np.where(self.log, log_slip, 2.0**-48 * (np.abs(X) + np.abs(self.center)))
-
-    def scaled_slip(self, reach: float) -> Floats:
-        """The same in scaled units, for scaled numbers of at most `reach`, per column."""
+    def slip(self, reach: Floats) -> Floats:
+        """Bound of what rounding and snapping shift scaled numbers of at most `reach`."""
         linear = 2.0**-48 * (reach + np.abs(self.center * self.factor))
         return np.where(self.log, 2.0**-22 * self.factor + linear, linear)
-
-    def invertible(self, x: Floats) -> Bools:
-        """Where `inverse` can be trusted: finite, and within the range of the exponential."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            v = x / self.factor + self.center
-            return np.isfinite(v) & (~self.log | (np.abs(v) < EXP_LIMIT - 10.0))
 
     def describe(self, column: int) -> str:
         """The map of one column as a formula."""

@@ -213,6 +213,10 @@ class MonotonicNetwork(LipschitzNetwork):
     Eq. 3 and 4. Along a feature with direction s the residual has slope s λᵢ, so that the slope
     of f lies in [0, 2λᵢ] for s = 1, in [-2λᵢ, 0] for s = -1, and in [-λᵢ, λᵢ] for s = 0.
 
+    With least slopes e the residual is s (λᵢ + eᵢ): along a feature with a direction f goes that
+    way by at least eᵢ per unit. That is what a promise about several inputs at once takes, such
+    as that a missing value is never better than any value.
+
     **Several classes.** A direction for class k is about its *probability*. The residual is then
     2 s λᵢ xᵢ in logit k alone. Proof: :math:`P_k = 1/\sum_l \exp(z_l - z_k)` rises with xᵢ if no
     :math:`z_k - z_l` falls. Each g has slope at least -λᵢ and at most λᵢ, so :math:`g_k - g_l` has
@@ -222,6 +226,8 @@ class MonotonicNetwork(LipschitzNetwork):
     Parameters
     ----------
     monotonic_cst : one of -1, 0, +1 per feature, or (n_outputs, n_features)
+    least_slopes : e, not negative: one number, or one per feature; for several classes the
+        differences of logits go by at least 2e. Features without a direction ignore it
     layers, ... : as for `LipschitzNetwork`; `metric` must be 1
 
     Examples
@@ -239,6 +245,7 @@ class MonotonicNetwork(LipschitzNetwork):
         layers: Layers,
         *,
         monotonic_cst: Sequence[int] | Sequence[Sequence[int]] | Floats,
+        least_slopes: float | Sequence[float] | Floats = 0.0,
         metric: MetricOrder = 1,
         **options: Unpack[Options],
     ) -> None:
@@ -254,6 +261,7 @@ class MonotonicNetwork(LipschitzNetwork):
         if self._of_classes:
             refuse_rivals(directions)
         self._directions = directions.astype(np.float64)
+        self._least_slopes = _least_per_feature(least_slopes, self.n_features)
         self.register_buffer("_residual", torch.as_tensor(self.residual()), persistent=False)
 
     @property
@@ -261,7 +269,8 @@ class MonotonicNetwork(LipschitzNetwork):
         return self.outputs == "logits" and self.n_outputs > 1
 
     def residual(self) -> Floats:
-        return (2.0 if self._of_classes else 1.0) * self._directions * self.lipschitz
+        share = 2.0 if self._of_classes else 1.0
+        return share * self._directions * (self.lipschitz + self._least_slopes)
 
     def directions(self) -> Floats:
         return self._directions
@@ -292,6 +301,17 @@ def _per_feature(lipschitz: float | Sequence[float] | Floats, n_features: int) -
             "so that float32 can hold the weights; choose other units"
         )
     return np.broadcast_to(values, (n_features,)).copy()
+
+
+def _least_per_feature(values: float | Sequence[float] | Floats, n_features: int) -> Floats:
+    numbers = np.asarray(values, dtype=np.float64)
+    fits = numbers.shape in ((), (n_features,))
+    if not fits or not np.all((numbers >= 0) & (numbers <= 1.0 / _LEAST)):
+        raise ValueError(
+            f"`least_slopes={values}` must be between 0 and {1 / _LEAST:g}, one number or one for "
+            f"each of {n_features} features; leave it out for none"
+        )
+    return np.broadcast_to(numbers, (n_features,)).copy()
 
 
 def _activation_constant(modules: list[nn.Module]) -> float:

@@ -54,7 +54,6 @@ def write(
         to be sent around; statistics are of all rows
     history : losses of the epochs, as `History.to_dict` gives them
     """
-    frozen.refuse_copies("a report")
     if max_rows < 0:
         raise ValueError(f"`max_rows={max_rows}` must be 0 or more")
     certificate = certify(frozen)

@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import base64
 import math
+import re
 from typing import Any
 
 import numpy as np
 
 from isotone.certificate.certify import Certificate
 from isotone.certificate.robustness import Decisions
-from isotone.export.json import to_dict
-from isotone.report.verdict import keeps
+from isotone.certificate.verdicts import kept_directions
+from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.steps import arrays_of, describe
+from isotone.typing import Reals
+
+_FIRST = r"(0\.\d+\.)*0\.weight"  # arrays of the steps that take the inputs of the network
 
 
 def describe_network(certificate: Certificate) -> dict[str, Any]:
-    """Every number that decides a score, and the slopes and errors that are certified.
-
-    Floats are written with the shortest decimal that reads back to the same double.
-    """
-    frozen = certificate.frozen
-    data = to_dict(frozen)
-    names = "features", "outputs", "precision", "scaling", "clip", "grid", "steps", "residual"
+    """Every number that decides a score, and the slopes and errors that are certified."""
+    frozen, copies = certificate.frozen, certificate.frozen.copies
     slopes: list[list[list[float]]] = [[] for _ in range(frozen.n_outputs)]
     for slope in certificate.slopes:
         slopes[slope.output].append([slope.scaled.low, slope.scaled.high])
-    return {name: data[name] for name in names} | {
-        "fingerprint": certificate.fingerprint,
-        "directions": _kept_directions(certificate),
-        "declared": frozen.monotonic_cst.tolist(),
+    plain = {name: getattr(frozen, name) for name in ("precision", "clip", "grid", "fingerprint")}
+    return plain | {
+        "features": list(frozen.inputs.encoded),
+        "scaling": frozen.scaling.to_dict(),
+        "counts": frozen.inputs.counts.tolist(),
+        "ends": None if copies is None else [ends.tolist() for ends in copies.ends],
+        "steps": describe(frozen.steps, numbers=False),
+        "arrays": {name: _text(array, frozen) for name, array in _arrays(frozen).items()},
+        "directions": kept_directions(frozen, certificate.verdicts).tolist(),
+        "declared": frozen.directions.tolist(),
         "slopes": slopes,
         "errors": [
             error if math.isfinite(error) else None for error in certificate.rounding_errors
@@ -35,15 +42,19 @@ def describe_network(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def _kept_directions(certificate: Certificate) -> list[list[int]]:
-    """Declared directions that are proved, (n_outputs, n_features); 0 for all others."""
-    frozen = certificate.frozen
-    directions = np.zeros((frozen.n_outputs, frozen.n_features), int)
-    for found in certificate.verdicts:
-        if keeps(found):
-            directions[found.output, frozen.features.index(found.feature)] = found.direction
-    rows: list[list[int]] = directions.tolist()
-    return rows
+def _arrays(frozen: FrozenNetwork) -> dict[str, Reals]:
+    """By the names of model files; what is looked up for copies as the engine has it."""
+    arrays = arrays_of(frozen.steps) | {"residual": frozen.residual.astype(frozen.precision)}
+    if frozen.copies is None:
+        return arrays
+    looked_up = [n for n in arrays if n == "residual" or re.fullmatch(_FIRST, n)]
+    return arrays | {name: frozen.copies.interleaved(arrays[name]) for name in looked_up}
+
+
+def _text(array: Reals, frozen: FrozenNetwork) -> str:
+    """All bits of numbers of the network's precision, little-endian, in base64."""
+    kind = np.dtype(frozen.precision).newbyteorder("<")
+    return base64.b64encode(array.astype(kind).tobytes()).decode()
 
 
 def describe_decision(certificate: Certificate, threshold: float | None) -> dict[str, Any] | None:
@@ -63,6 +74,7 @@ def describe_decision(certificate: Certificate, threshold: float | None) -> dict
 
 
 def _describe(decisions: Decisions) -> dict[str, Any]:
+    """Slopes along copies, and errors."""
     return {
         "fall": decisions.fall.tolist(),
         "rise": decisions.rise.tolist(),

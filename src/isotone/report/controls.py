@@ -1,7 +1,7 @@
 """Controls: the sliders and choices of the page, one for every column of a table.
 
 A column of categories is one choice though it is several features; the indicator of a gap
-belongs to its column. Ranges come from the table, and without one from the scaling.
+belongs to its column. Ranges come from the table, and without one from the scaling or the knots.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from isotone.elementary import log
+from isotone.frozen.axes import along, usual_values
 from isotone.frozen.network import FrozenNetwork
-from isotone.inputs.columns import Category, Column, Ordered
+from isotone.inputs.columns import Category, Column, Ordered, missing_name
 from isotone.report.sample import Sample
 from isotone.typing import Floats
 
 N_BINS = 40
-_REACH = 3.0  # scaled units on both sides of the center, where no table tells a range
 _BEYOND = 0.2  # how far sliders go beyond most rows, of the width of those
+_FAR = 2.0  # knots that would make a slider wider than this are left out of it
 
 
 def controls_of(frozen: FrozenNetwork, sample: Sample | None) -> list[dict[str, Any]]:
@@ -27,12 +27,12 @@ def controls_of(frozen: FrozenNetwork, sample: Sample | None) -> list[dict[str, 
 
 
 def _control(frozen: FrozenNetwork, column: Column, sample: Sample | None) -> dict[str, Any]:
-    place = {name: i for i, name in enumerate(frozen.features)}
+    place = {name: i for i, name in enumerate(frozen.inputs.encoded)}
     features = [place[name] for name in column.features]
     if isinstance(column, Category):
         names = [text or "(missing)" for text in column.categories]
         return _category(column.name, features, names, sample)
-    gap = None if column.fill is None else place[f"missing({column.name})"]
+    gap = None if column.fill is None else place[missing_name(column.name)]
     control = _number(frozen, column.name, features[0], gap, sample)
     if gap is not None:
         control |= {"indicator": gap, "fill": column.fill}
@@ -43,9 +43,9 @@ def _control(frozen: FrozenNetwork, column: Column, sample: Sample | None) -> di
 
 def start_row(frozen: FrozenNetwork, sample: Sample | None) -> list[float]:
     """The median of every feature, the most frequent category; without rows the center."""
-    columns, place = frozen.inputs.columns, frozen.features.index
+    columns, place = frozen.inputs.columns, frozen.inputs.encoded.index
     if sample is None:
-        row = frozen.scaling.inverse(np.zeros((1, frozen.n_features)))[0]
+        row = usual_values(frozen)[1]
     else:
         row = np.array([_median(column, sample.weight) for column in sample.X.T])
     row = np.array([float(f"{value:.5g}") for value in row])  # short numbers to begin with
@@ -54,7 +54,7 @@ def start_row(frozen: FrozenNetwork, sample: Sample | None) -> list[float]:
         share = np.zeros(len(features)) if sample is None else sample.X[:, features].sum(axis=0)
         row[features] = np.eye(len(features))[share.argmax()]
     for name in (c.name for c in columns if c.fill is not None):
-        row[place(f"missing({name})")] = 0.0
+        row[place(missing_name(name))] = 0.0
     return [float(value) for value in row]
 
 
@@ -76,49 +76,38 @@ def _category(
 def _number(
     frozen: FrozenNetwork, column: str, feature: int, gap: int | None, sample: Sample | None
 ) -> dict[str, Any]:
-    values = None if sample is None else sample.X[:, feature]
-    known = slice(None) if sample is None or gap is None else sample.X[:, gap] == 0
-    low, high, inner = _range(frozen, feature, values)
-    t = along(frozen, feature, np.array(inner))
-    beyond = _BEYOND * (t[1] - t[0]) or 1.0 / frozen.scaling.factor[feature]
-    axis = [float(t[0] - beyond), float(t[1] + beyond)]
-    if frozen.scaling.log[feature]:
-        axis[0] = max(axis[0], float(np.log(frozen.scaling.floor[feature])))
+    usual = usual_values(frozen)[[0, 2], feature]
+    values = usual if sample is None else sample.X[:, feature]
+    most = usual if sample is None else np.quantile(values, [0.005, 0.995])
+    axis = _axis(frozen, feature, most, usual)
     control = {
         "kind": "number",
         "name": column,
         "feature": feature,
-        "low": low,
-        "high": high,
+        "low": float(values.min()),
+        "high": float(values.max()),
         "axis": axis,
-        "whole": values is not None and bool(np.all(values == np.rint(values))),
+        "whole": sample is not None and bool(np.all(values == np.rint(values))),
         "density": None,
     }
     if sample is not None:
-        where = along(frozen, feature, sample.X[known, feature])
+        known = slice(None) if gap is None else sample.X[:, gap] == 0
+        where = along(frozen, feature, values[known])
         control["density"] = _density(where, axis, sample.weight[known])
     return control
 
 
-def along(frozen: FrozenNetwork, feature: int, values: Floats) -> Floats:
-    """Where values lie on the axis of a feature: themselves, or their logarithm if scaled so."""
-    scaling = frozen.scaling
-    if not scaling.log[feature]:
-        return np.asarray(values, dtype=float)
-    return log(np.maximum(values + scaling.offset[feature], scaling.floor[feature]))
-
-
-def _range(
-    frozen: FrozenNetwork, feature: int, values: Floats | None
-) -> tuple[float, float, tuple[float, float]]:
-    """Smallest and largest value, and the range of nearly all."""
-    if values is None:
-        x = np.zeros((2, frozen.n_features))
-        x[:, feature] = -_REACH, _REACH
-        low, high = frozen.scaling.inverse(x)[:, feature]
-        return float(low), float(high), (float(low), float(high))
-    low, bottom, top, high = np.quantile(values, [0.0, 0.005, 0.995, 1.0])
-    return float(low), float(high), (float(bottom), float(top))
+def _axis(frozen: FrozenNetwork, feature: int, most: Floats, usual: Floats) -> list[float]:
+    """The ends of a slider: nearly all values, the knots unless they are far off, and beyond."""
+    low, high = along(frozen, feature, most)
+    knots = along(frozen, feature, usual)
+    width = knots[1] - knots[0]
+    if frozen.inputs.counts[feature] > 1 and width <= _FAR * (high - low):
+        low, high = min(low, knots[0]), max(high, knots[1])
+    beyond = _BEYOND * (high - low) or _BEYOND * width or 1.0
+    first = frozen.inputs.firsts[feature]
+    least = np.log(frozen.scaling.floor[first]) if frozen.scaling.log[first] else -np.inf
+    return [float(max(low - beyond, least)), float(high + beyond)]
 
 
 def _density(where: Floats, axis: list[float], weight: Floats) -> list[float]:

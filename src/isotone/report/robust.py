@@ -77,7 +77,7 @@ def _shifts(
         reach = np.minimum(radius.down[rows, i], radius.up[rows, i])
         curves.append(
             {
-                "feature": certificate.frozen.features[i],
+                "feature": certificate.frozen.inputs.encoded[i],
                 "delta": deltas.tolist(),
                 "bound": [_share(reach <= delta, weight) if delta else 0.0 for delta in deltas],
                 "up": _flips(certificate, outcomes, X, weight, i, deltas),
@@ -89,8 +89,8 @@ def _shifts(
 
 def _numeric(certificate: Certificate) -> list[int]:
     """Features that are columns of numbers."""
-    columns, features = certificate.frozen.inputs.columns, certificate.frozen.features
-    return [features.index(c.name) for c in columns if isinstance(c, Number)]
+    inputs = certificate.frozen.inputs
+    return [inputs.encoded.index(c.name) for c in inputs.columns if isinstance(c, Number)]
 
 
 def _spaced(n_rows: int, most: int) -> Any:

@@ -194,7 +194,6 @@ def _power(text: str) -> str:
 
 
 def _limits(certificate: Certificate) -> Iterator[str]:
-    clip = f"{certificate.clip:g}"
     yield "That the model is accurate, fair or useful, on these or on other rows."
     yield (
         "What happens when several features change at once in opposite senses: a direction is "
@@ -202,21 +201,35 @@ def _limits(certificate: Certificate) -> Iterator[str]:
     )
     if any(sign == 0 for row in certificate.frozen.monotonic_cst for sign in row):
         yield "The direction of features marked free; only their slope is bounded."
-    yield (
-        f"That a feature still counts beyond {clip} scaled units from its center: such a value is "
-        f"taken as if it were at {clip}, and the score stays the same there."
-    )
+    yield from _far_away(certificate)
     if certificate.grid is not None:
         yield (
             "That computed scores change smoothly: features are rounded, so that scores move in "
-            "tiny steps. The bounds of the table are those of the exact function within "
-            f"{clip} scaled units."
+            "tiny steps. The bounds of the table are those of the exact function, where features "
+            "are not cut off."
         )
     error = max(certificate.rounding_errors)
     if math.isfinite(error):
         yield (
             f"That the computed score is the exact one; it is off by at most "
             f"{_power(digits_up(error))}, which every statement here allows for."
+        )
+
+
+def _far_away(certificate: Certificate) -> Iterator[str]:
+    """Where features no longer count."""
+    counts, clip = certificate.frozen.inputs.counts, f"{certificate.clip:g}"
+    if np.any(counts == 1):
+        without = " without inner knots" if np.any(counts > 1) else ""
+        units = "unit" if clip == "1" else "units"
+        yield (
+            f"That a feature{without} still counts beyond {clip} scaled {units} from its center: "
+            f"such a value is taken as if it were at {clip}, and the score stays the same there."
+        )
+    if np.any(counts > 1):
+        yield (
+            "That a feature with knots still counts beyond the outermost of them: the score is "
+            "constant there."
         )
 
 
@@ -239,7 +252,8 @@ def _arithmetic(frozen: FrozenNetwork) -> str:
         if frozen.grid is None
         else f"rounded to multiples of 2<sup>{math.log2(frozen.grid):.0f}</sup>".replace("-", "−")
     )
-    return f"{frozen.precision}; scaled features are cut off at ±{frozen.clip:g} and {grid}"
+    knots = ", copies between knots at ±1," if np.any(frozen.inputs.counts > 1) else ""
+    return f"{frozen.precision}; scaled features are cut off at ±{frozen.clip:g}{knots} and {grid}"
 
 
 def _origin(frozen: FrozenNetwork) -> str:

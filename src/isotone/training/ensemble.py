@@ -100,8 +100,8 @@ class Ensemble:
         rows = rows_for(first, x, y, loss, sample_weight)
         held_out = None if validation is None else rows_for(first, *validation, loss)
         learner = make_learner(backend, self.networks, loss, recipe, orders, threads)
-        slopes = [network.lipschitz.tolist() for network in self.networks]
-        identity = f"{type(learner)} {orders} {first} {slopes} {loss}"
+        lipschitz = [network.lipschitz.tolist() for network in self.networks]
+        identity = f"{type(learner)} {orders} {first} {lipschitz} {loss}"
         self.history = learn(
             self.networks, learner, rows, recipe, held_out, checkpoint, identity, progress
         )

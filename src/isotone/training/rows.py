@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.checks import check_finite, check_fraction, check_weights
-from isotone.typing import Bools, Floats, Indices, Metric, Reals
+from isotone.typing import Bools, Floats, Metric, Reals
 
 if TYPE_CHECKING:
     from isotone.losses import Loss
@@ -44,10 +44,6 @@ class Rows:
     def __getitem__(self, index: Any) -> Rows:
         weight = None if self.weight is None else self.weight[..., index]
         return Rows(self.x[index], self.y[index], weight)
-
-    def counted(self) -> Indices:
-        """Numbers of the rows that do not have weight 0."""
-        return np.arange(len(self)) if self.weight is None else np.flatnonzero(self.weight > 0)
 
     def weights(self) -> NDArray[Any]:
         """A weight for every row."""

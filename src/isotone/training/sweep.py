@@ -65,8 +65,8 @@ class Shard:
     members: tuple[tuple[float, int], ...]
 
     def describe(self) -> str:
-        slopes = sorted({lipschitz for lipschitz, _ in self.members})
-        values = ", ".join(f"{value:g}" for value in slopes)
+        tried = sorted({lipschitz for lipschitz, _ in self.members})
+        values = ", ".join(f"{value:g}" for value in tried)
         return f"hidden_layer_sizes {self.sizes}, loss {self.loss}, λ {values}"
 
     @property

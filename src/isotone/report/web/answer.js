@@ -19,8 +19,7 @@ isotone.answer = (app) => {
   /* Bars for the probability, and those of all classes. */
   function likely() {
     if (scores.length === 1) {
-      const score = node("p", { class: "hint", text: `score ${format(scores[0], 6)}` });
-      return [meter(value, app.boundary()), score];
+      return [meter(value, app.boundary()), hint(`score ${format(scores[0], 6)}`)];
     }
     if (scores.length > 8) return [meter(value, null)];
     const each = app.network.probability(scores).map((p, k) => node("li", {}, [
@@ -51,16 +50,21 @@ isotone.answer = (app) => {
         node("span", { text: "Decision: " }), node("strong", { text: chosen }),
       ]),
       node("p", { text: distance() }),
-      node("p", { text: certified(app.radius.scaled) }),
-      node("p", {
-        class: "hint",
-        text: "Scaled units are what the network sees; the last column of “What would flip it” "
-          + "says how large one is.",
-      }),
+      ...certified(app.radius.scaled),
     ];
   }
 
+  function hint(text) {
+    return node("p", { class: "hint", text });
+  }
+
   function certified(total) {
+    const unit = "Scaled units are what the network sees; the last column of “What would flip it” "
+      + "says how large one is.";
+    return [node("p", { text: kept(total) }), hint(unit)];
+  }
+
+  function kept(total) {
     if (total === Infinity) return "Certified: nothing can flip this decision.";
     if (total === 0) return "Nothing is certified here: it is too close to a different decision.";
     return "Certified: as long as the changes of all features add up to at most "
@@ -79,7 +83,7 @@ isotone.answer = (app) => {
   function error() {
     const bound = data.network.errors[view.output];
     const text = bound === null ? "" : `Off the exact value by at most ${isotone.inward(bound, 1)}.`;
-    return [node("p", { class: "hint", text })];
+    return [hint(text)];
   }
 };
 

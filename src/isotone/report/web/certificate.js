@@ -1,78 +1,81 @@
 "use strict";
-/* What the certificate says about one row: the formulas of isotone.robustness. */
+/* What the certificate says about one row: the formulas of isotone.certificate.coordinates ... */
+isotone.Coordinates = class {
+  /* `slopes` are the largest changes of a score per unit of every copy. */
+  constructor(network, slopes) {
+    this.network = network;
+    this.slopes = slopes;
+    this.starts = []; // where every copy begins, counted from the lowest number of its feature
+    this.totals = network.data.counts.map((_, i) => network.copies(i).reduce((sum, t) => {
+      this.starts.push(sum);
+      return sum + 2 * network.reach(i) * slopes[t];
+    }, 0));
+  }
+
+  transform(i, raw) {
+    const t = this.network.copy(i, raw);
+    return this.starts[t] + (this.network.snap(i, raw, t) + this.network.reach(i)) * this.slopes[t];
+  }
+
+  /* How far feature i may move alone, down (-1) or up (1), while a score changes by at most `room`. */
+  distance(i, raw, room, side) {
+    const far = Number.MAX_VALUE;
+    const rounding = (this.network.data.counts[i] + 8) * 2 ** -51 * this.totals[i];
+    const left = room * isotone.SHORTEN - rounding;
+    const start = this.transform(i, raw);
+    if (side * (this.transform(i, side * far) - start) <= left) return Infinity;
+    const there = this.inverse(i, start + side * Math.max(left, 0), side);
+    const distance = Math.min(side * (there - raw), far) * isotone.SHORTEN;
+    return side * (this.transform(i, there) - start) <= left && distance > 0 ? distance : 0;
+  }
+
+  /* A number whose coordinate lies a little before `w`, seen from the other side. */
+  inverse(i, w, side) {
+    const { network } = this;
+    const after = network.copies(i).slice(1).map((t) => this.starts[t]);
+    const t = network.firsts[i] + after.filter((x) => (side > 0 ? x <= w : x < w)).length;
+    const [slope, reach] = [this.slopes[t], network.reach(i)];
+    const phi = (w - this.starts[t]) / slope - reach - side * network.slack(i, t);
+    const inside = slope > 0 ? isotone.elementary.clip(phi, reach) : side * reach;
+    return isotone.elementary.clip(network.unscale(i, inside, t), Number.MAX_VALUE);
+  }
+};
+
+/* ... and of isotone.certificate.robustness. */
 isotone.Decisions = class {
   constructor(network, threshold, described) {
     this.network = network;
     this.threshold = threshold;
     const bound = (x) => (x === null ? Infinity : x);
-    this.fall = described.fall.map(bound);
-    this.rise = described.rise.map(bound);
-    this.exact = described.exact;
+    const [fall, rise] = [described.fall, described.rise].map((slopes) => slopes.map(bound));
+    const worst = (values, i) => Math.max(...network.copies(i).map((t) => values[t]));
+    const features = network.data.counts.map((_, i) => i);
+    [this.fall, this.rise] = [fall, rise].map((slopes) => features.map((i) => worst(slopes, i)));
+    this.exact = features.map((i) => network.copies(i).every((t) => described.exact[t]));
+    this.coordinates = [fall, rise].map((slopes) => new isotone.Coordinates(network, slopes));
     this.error = bound(described.error);
+    const slack = fall.map((_, t) => network.slack(network.owner(t), t));
+    const steep = features.map((i) => Math.max(this.fall[i], this.rise[i]));
+    this.steepest = Math.max(...steep);
+    this.lost = features.reduce((sum, i) => sum + steep[i] * worst(slack, i), 0);
   }
 
   /* { scaled, down, up }: distances within which the decision on this row cannot change. */
   radius(row, score) {
-    const accepted = score >= this.threshold;
     const off = Math.abs(score - this.threshold) * isotone.SHORTEN - 2 * this.error;
     const gap = Math.max(off, 0);
-    const down = accepted ? this.rise : this.fall;
-    const up = accepted ? this.fall : this.rise;
-    const cells = row.map((_, i) => this.cell(i));
-    let steepest = 0;
-    let lost = 0;
-    for (let i = 0; i < row.length; i += 1) {
-      const both = Math.max(down[i], up[i]);
-      steepest = Math.max(steepest, both);
-      lost += both * cells[i];
-    }
-    const one = (slope, i) => {
-      if (slope > 0) return this.reach(gap, slope, slope * cells[i]);
-      return this.exact[i] || gap > 0 ? Infinity : 0;
+    const [fall, rise] = this.coordinates;
+    const [below, above] = score >= this.threshold ? [rise, fall] : [fall, rise];
+    const one = (along, i, side) => {
+      const helps = this.exact[i] && along.totals[i] === 0;
+      return helps || gap > 0 ? along.distance(i, row[i], gap, side) : 0;
     };
+    const room = Math.max(gap * isotone.SHORTEN - this.lost / isotone.SHORTEN, 0);
     return {
-      scaled: this.reach(gap, steepest, lost),
-      down: row.map((raw, i) => this.rawDistance(i, raw, one(down[i], i), -1)),
-      up: row.map((raw, i) => this.rawDistance(i, raw, one(up[i], i), 1)),
+      scaled: room > 0 ? (room / this.steepest) * isotone.SHORTEN : 0,
+      down: row.map((_, i) => one(below, i, -1)),
+      up: row.map((_, i) => one(above, i, 1)),
     };
-  }
-
-  reach(gap, slope, lost) {
-    if (!(slope > 0)) return Infinity;
-    const room = Math.max(gap * isotone.SHORTEN - lost / isotone.SHORTEN, 0);
-    const far = (room / slope) * isotone.SHORTEN;
-    return Number.isNaN(far) ? 0 : Math.min(far, Number.MAX_VALUE);
-  }
-
-  /* How much farther than a scaled feature what enters the network can move. */
-  cell(i) {
-    const { clip, grid, precision } = this.network.data;
-    const { log, center, factor } = this.network.scaling;
-    const cast = precision === "float32" ? clip * 2 ** -23 : 0;
-    const linear = 2 ** -48 * (clip + Math.abs(center[i] * factor[i]));
-    return cast + (grid || 0) + (log[i] ? 2 ** -22 * factor[i] + linear : linear);
-  }
-
-  rawDistance(i, raw, reach, side) {
-    if (reach === Infinity) return Infinity;
-    const { network } = this;
-    const x = network.scale(i, raw);
-    const moved = x + side * reach;
-    const there = network.unscale(i, moved);
-    const distance = side * (there - raw) * isotone.SHORTEN - this.slip(i, raw) - this.slip(i, there);
-    return this.invertible(i, x) && this.invertible(i, moved) && distance > 0 ? distance : 0;
-  }
-
-  slip(i, raw) {
-    const { log, offset, center } = this.network.scaling;
-    if (log[i]) return 2 ** -23 * (Math.abs(raw) + Math.abs(offset[i]));
-    return 2 ** -48 * (Math.abs(raw) + Math.abs(center[i]));
-  }
-
-  invertible(i, x) {
-    const { log, center, factor } = this.network.scaling;
-    const v = x / factor[i] + center[i];
-    return Number.isFinite(v) && (!log[i] || Math.abs(v) < 690);
   }
 };
 

@@ -10,22 +10,21 @@ isotone.Explorer = class {
     // of several classes, the one that wins at the start
     const several = this.judge && this.judge.kind === "classes";
     this.view = this.views[several ? this.judge.decide(this.network.score(this.row)) : 0];
-    this.size = isotone.parameters(data.network.steps);
     this.curved = this.mostMoving(48);
     // as many points as keep a redraw below some ten million multiplications
-    this.nPoints = Math.min(Math.max(Math.floor(2e7 / this.size / this.curved.length), 12), 96);
+    this.nPoints = Math.min(Math.max(Math.floor(2e7 / this.network.size / this.curved.length), 12), 96);
     this.widgets = [];
     this.listeners = [];
   }
 
   /* The controls whose certified slopes allow the largest changes, in their order. */
   mostMoving(most) {
-    const { controls, network } = this.data;
+    const { network, data: { controls } } = this;
     const reach = controls.map((control) => {
       if (control.kind === "category") return Infinity;
-      const wide = (control.axis[1] - control.axis[0]) * network.scaling.factor[control.feature];
-      const slopes = network.slopes.map((row) => row[control.feature]);
-      return wide * Math.max(...slopes.map(([low, high]) => high - low));
+      const i = control.feature;
+      const [from, to] = control.axis.map((t) => network.position(i, network.back(i, t)));
+      return (to - from) * Math.max(...network.data.slopes.map((row) => row[i][1] - row[i][0]));
     });
     const order = controls.map((_, k) => k).sort((a, b) => reach[b] - reach[a]);
     return order.slice(0, most).sort((a, b) => a - b).map((k) => controls[k]);
@@ -94,7 +93,7 @@ isotone.Explorer = class {
 
   presetChoice() {
     const { node } = isotone.charts;
-    const first = this.data.sample ? "median of the table" : "center of the scaling";
+    const first = this.data.sample ? "median of the table" : "center of the model";
     const presets = [{ name: first, row: this.data.start }];
     for (const { name, number, row } of this.data.presets || []) {
       presets.push({ name: `${name} (row ${number})`, row });
@@ -277,7 +276,7 @@ isotone.Explorer = class {
     const [low, high] = control.axis;
     const raw = this.network.back(control.feature, low + share * (high - low));
     if (control.whole) return Math.round(raw);
-    if (this.network.scaling.log[control.feature]) return Number(raw.toPrecision(4));
+    if (this.network.isLog(control.feature)) return Number(raw.toPrecision(4));
     const unit = 10 ** Math.floor(Math.log10((high - low) / 1000));
     return Number((Math.round(raw / unit) * unit).toPrecision(12));
   }

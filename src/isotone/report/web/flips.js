@@ -89,7 +89,7 @@ isotone.flipTable = (app, responses) => {
       name: control.name,
       far: at.length ? far(at[0]) : Infinity,
       says: `${move} ${control.name} from ${from} to ${texts[0]}`,
-      cells: [format(now, 5), safe(i, now), texts.join(" or ") || "not within the slider", unit(i)],
+      cells: [format(now, 5), safe(i, now), texts.join(" or ") || "not within the slider", unit(i, now)],
     };
   }
 
@@ -104,10 +104,10 @@ isotone.flipTable = (app, responses) => {
     return up === Infinity ? `at or above ${low}` : `${low} to ${high}`;
   }
 
-  function unit(i) {
-    const { log, factor } = network.scaling;
-    if (!log[i]) return format(1 / factor[i], 3);
-    return `a factor of ${format(Math.exp(1 / factor[i]), 3)}`;
+  function unit(i, now) {
+    const size = 1 / network.scaling.factor[network.copy(i, now)];
+    if (network.isLog(i)) return `a factor of ${format(Math.exp(size), 3)}`;
+    return format(size, 3) + (network.ends[i].length ? " here" : "");
   }
 
   function category(control, samples) {

@@ -74,7 +74,8 @@ isotone.HeatMap = class {
   /* The view at the middles of n times n cells, and the decision there. */
   sample(across, up) {
     const { app } = this;
-    const n = app.size < 1500 ? 90 : app.size < 8000 ? 60 : 36;
+    const { size } = app.network;
+    const n = size < 1500 ? 90 : size < 8000 ? 60 : 36;
     const middles = (control) => Array.from({ length: n }, (_, k) => {
       const [low, high] = control.axis;
       return app.network.back(control.feature, low + ((k + 0.5) / n) * (high - low));

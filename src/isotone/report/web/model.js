@@ -1,6 +1,6 @@
 "use strict";
-/* The frozen network, computed as isotone.reference does: the same operations on doubles, one
-   after the other, in the same order. For float64 networks the scores have the bits of the
+/* The frozen network, computed as isotone.frozen.reference does: the same operations on doubles,
+   one after the other, in the same order. For float64 networks the scores have the bits of the
    engine; for float32 networks every operation is rounded with Math.fround. */
 const isotone = {};
 
@@ -96,67 +96,102 @@ isotone.elementary = (() => {
   return { rint, log, exp, monotoneExp, softplus, snapGrid, clip };
 })();
 
-/* How many weights steps have. */
-isotone.parameters = (steps) => steps.reduce((sum, step) => {
-  if (step.kind === "dense") return sum + step.weight.length * step.weight[0].length;
-  const inside = step.kind === "blend" ? [step.steps] : step.members || [];
-  return sum + inside.reduce((inner, steps) => inner + isotone.parameters(steps), 0);
-}, 0);
-
 isotone.Network = class {
-  /* `data` is the description that isotone.report writes. */
+  /* `data` is the description that isotone.report writes. A feature enters the steps as one input,
+     or as several copies that run from -1 to 1 over one tile of its values after the other. */
   constructor(data) {
     this.data = data;
     this.scaling = data.scaling;
     this.nFeatures = data.features.length;
-    this.nOutputs = data.residual.length;
-    this.round = data.precision === "float32" ? Math.fround : null;
-    this.steps = data.steps.map((step) => this.compile(step));
-    this.residual = data.residual.map((row) => Float64Array.from(row));
+    this.round = data.precision === "float32" ? Math.fround : (x) => x;
+    this.firsts = data.counts.map((_, i) => data.counts.slice(0, i).reduce((sum, n) => sum + n, 0));
+    // where copies but the last of a feature reach 1; null if no feature enters as copies
+    this.ends = (data.ends || data.counts.map(() => [])).map(
+      (ends) => ends.map((x) => (x === null ? Infinity : x)),
+    );
+    this.size = 0; // multiplications for a row
+    this.steps = this.chain(data.steps, "", true);
+    this.residual = this.product("residual", data.slopes.length, true);
   }
 
-  compile(step) {
+  /* The numbers of an array that isotone.report wrote. */
+  array(name) {
+    const bytes = Uint8Array.from(atob(this.data.arrays[name]), (c) => c.charCodeAt(0));
+    const kind = this.data.precision === "float32" ? Float32Array : Float64Array;
+    return Float64Array.from(new kind(bytes.buffer));
+  }
+
+  /* Steps one after the other; `first` if they take the inputs of the network. */
+  chain(steps, prefix, first) {
+    const made = steps.map((step, i) => this.compile(step, `${prefix}${i}.`, first && i === 0));
+    return (h) => made.reduce((units, step) => step(units), h);
+  }
+
+  compile(step, prefix, first) {
     switch (step.kind) {
       case "dense":
-        return this.dense(step.weight.map((row) => Float64Array.from(row)), step.bias);
+        return this.dense(prefix, first);
       case "sort":
         return (h) => this.sort(h, step.group_size);
       case "pointwise":
-        return this.pointwise(step.name, step.slope);
-      case "blend":
-        return this.blend(step.keep, step.add, step.steps.map((inner) => this.compile(inner)));
+        return this.pointwise(step.name, step.negative_slope);
       case "members":
         return this.members(
-          step.weights, step.members.map((steps) => steps.map((inner) => this.compile(inner))),
+          step.weights, step.members.map((steps, k) => this.chain(steps, `${prefix}${k}.`, first)),
         );
       default:
         throw new Error(`a step of kind ${step.kind} is unknown`);
     }
   }
 
-  dense(weight, bias) {
-    return (h) => {
-      const result = Float64Array.from(bias);
-      for (let j = 0; j < result.length; j += 1) result[j] = this.accumulate(result[j], weight[j], h);
+  dense(prefix, first) {
+    const bias = this.array(`${prefix}bias`);
+    const add = this.product(`${prefix}weight`, bias.length, first);
+    return (h) => add(bias.slice(), h);
+  }
+
+  /* Adds W h to a result in place. */
+  product(name, nOut, first) {
+    const table = this.array(name);
+    return first && this.data.ends ? this.lookUp(table, nOut) : this.multiply(table, nOut);
+  }
+
+  /* Input after input. */
+  multiply(table, nOut) {
+    const { round } = this;
+    const nIn = table.length / nOut;
+    this.size += table.length;
+    return (result, h) => {
+      for (let j = 0; j < nOut; j += 1) {
+        let sum = result[j];
+        for (let k = 0; k < nIn; k += 1) sum = round(sum + round(table[j * nIn + k] * h[k]));
+        result[j] = sum;
+      }
       return result;
     };
   }
 
-  /* start + w . h, input after input. */
-  accumulate(start, w, h) {
-    let sum = start;
-    const { round } = this;
-    if (round) {
-      for (let k = 0; k < w.length; k += 1) sum = round(sum + round(w[k] * h[k]));
-    } else {
-      for (let k = 0; k < w.length; k += 1) sum += w[k] * h[k];
-    }
-    return sum;
+  /* Feature after feature: the sum of its copies at -1 and 1, if it has several, then the copy that
+     moves. The table holds both for one copy after the other. */
+  lookUp(table, nOut) {
+    const { round, data } = this;
+    this.size += 2 * this.nFeatures * nOut;
+    return (result, { index, phi }) => {
+      for (let i = 0; i < phi.length; i += 1) {
+        const still = 2 * index[i] * nOut;
+        for (let j = 0; j < nOut; j += 1) {
+          if (data.counts[i] > 1) result[j] = round(result[j] + table[still + j]);
+          result[j] = round(result[j] + round(table[still + nOut + j] * phi[i]));
+        }
+      }
+      return result;
+    };
   }
 
   sort(h, size) {
-    for (let start = 0; start < h.length; start += size) h.subarray(start, start + size).sort();
-    return h;
+    const sorted = h.slice();
+    for (let start = 0; start < h.length; start += size) sorted.subarray(start, start + size).sort();
+    return sorted;
   }
 
   pointwise(name, slope) {
@@ -170,27 +205,13 @@ isotone.Network = class {
       sigmoid: (h) => 1 / (1 + exp(-h)),
       softplus,
     }[name];
-    const round = this.round || ((x) => x);
-    return (h) => h.map((x) => round(activation(x)));
-  }
-
-  blend(keep, add, steps) {
-    const round = this.round || ((x) => x);
-    return (h) => {
-      let branch = h.slice();
-      for (const step of steps) branch = step(branch);
-      return h.map((x, i) => round(round(keep * x) + round(add * branch[i])));
-    };
+    return (h) => h.map((x) => this.round(activation(x)));
   }
 
   /* w0 m0(h) + w1 m1(h) + ..., products rounded before they are added. */
   members(weights, members) {
-    const round = this.round || ((x) => x);
-    const part = (h, k) => {
-      let units = h.slice();
-      for (const step of members[k]) units = step(units);
-      return units.map((x) => round(weights[k] * x));
-    };
+    const { round } = this;
+    const part = (h, k) => members[k](h).map((x) => round(weights[k] * x));
     return (h) => {
       const sum = part(h, 0);
       for (let k = 1; k < members.length; k += 1) {
@@ -200,43 +221,104 @@ isotone.Network = class {
     };
   }
 
-  /* A raw number on the axis of feature i: itself, or its logarithm. */
-  along(i, raw) {
-    const { log, offset, floor } = this.scaling;
-    return log[i] ? isotone.elementary.log(Math.max(raw + offset[i], floor[i])) : raw;
+  /* Whether feature i is scaled by its logarithm, which a feature with several copies is not. */
+  isLog(i) {
+    return this.scaling.log[this.firsts[i]];
   }
 
-  scale(i, raw) {
-    return (this.along(i, raw) - this.scaling.center[i]) * this.scaling.factor[i];
+  /* A raw number on the axis of feature i: itself, or its logarithm. */
+  along(i, raw) {
+    if (!this.isLog(i)) return raw;
+    const { offset, floor } = this.scaling;
+    const t = this.firsts[i];
+    return isotone.elementary.log(Math.max(raw + offset[t], floor[t]));
   }
 
   /* Back to raw units. */
-  unscale(i, x) {
-    return this.back(i, x / this.scaling.factor[i] + this.scaling.center[i]);
-  }
-
   back(i, t) {
-    const { log, offset } = this.scaling;
-    return log[i] ? isotone.elementary.exp(t) - offset[i] : t;
+    return this.isLog(i) ? isotone.elementary.exp(t) - this.scaling.offset[this.firsts[i]] : t;
   }
 
-  snap(row) {
-    const { snapGrid, clip } = isotone.elementary;
-    const u = new Float64Array(this.nFeatures);
-    for (let i = 0; i < u.length; i += 1) {
-      const x = clip(this.scale(i, row[i]), this.data.clip);
-      const snapped = this.data.grid === null ? x : snapGrid(x, this.data.grid);
-      u[i] = this.round ? this.round(snapped) : snapped;
+  /* The inputs that feature i enters as, and the feature of an input. */
+  copies(i) {
+    return Array.from({ length: this.data.counts[i] }, (_, k) => this.firsts[i] + k);
+  }
+
+  owner(copy) {
+    return this.firsts.findLastIndex((first) => first <= copy);
+  }
+
+  /* The copy of feature i that moves at a raw number, counted among all inputs. */
+  copy(i, raw) {
+    const ends = this.ends[i];
+    let k = 0;
+    while (k < ends.length && ends[k] <= raw) k += 1;
+    return this.firsts[i] + k;
+  }
+
+  scale(i, raw, copy) {
+    return (this.along(i, raw) - this.scaling.center[copy]) * this.scaling.factor[copy];
+  }
+
+  /* Back to raw units. */
+  unscale(i, x, copy) {
+    return this.back(i, x / this.scaling.factor[copy] + this.scaling.center[copy]);
+  }
+
+  /* The largest absolute value of the copies of feature i. */
+  reach(i) {
+    return this.data.counts[i] > 1 ? 1 : this.data.clip;
+  }
+
+  /* Where a copy of feature i is, not rounded. */
+  clamp(i, raw, copy) {
+    return isotone.elementary.clip(this.scale(i, raw, copy), this.reach(i));
+  }
+
+  /* What enters the steps. */
+  snap(i, raw, copy) {
+    const { grid } = this.data;
+    const x = this.clamp(i, raw, copy);
+    return this.round(grid === null ? x : isotone.elementary.snapGrid(x, grid));
+  }
+
+  /* How much farther than an exact copy the computed one can move. */
+  slack(i, copy) {
+    const { grid, precision } = this.data;
+    const { center, factor } = this.scaling;
+    const cast = precision === "float32" ? this.reach(i) * 2 ** -23 : 0;
+    const linear = 2 ** -48 * (this.reach(i) + Math.abs(center[copy] * factor[copy]));
+    return cast + (grid || 0) + (this.isLog(i) ? 2 ** -22 * factor[copy] + linear : linear);
+  }
+
+  /* Scaled units of feature i from its center: the sum of its copies. */
+  position(i, raw) {
+    const copy = this.copy(i, raw);
+    return 2 * (copy - this.firsts[i]) + 1 - this.data.counts[i] + this.clamp(i, raw, copy);
+  }
+
+  /* The ends of the tiles of feature i, none if it has one copy. */
+  knots(i) {
+    const { center, factor } = this.scaling;
+    const tiles = this.copies(i);
+    return tiles.length === 1 ? [] : [center[tiles[0]] - 1 / factor[tiles[0]], ...tiles.map((t) => center[t] + 1 / factor[t])];
+  }
+
+  /* The copies that move, and where they are: those are the inputs of a network without others. */
+  cells(row) {
+    const index = new Int32Array(this.nFeatures);
+    const phi = new Float64Array(this.nFeatures);
+    for (let i = 0; i < phi.length; i += 1) {
+      index[i] = this.copy(i, row[i]);
+      phi[i] = this.snap(i, row[i], index[i]);
     }
-    return u;
+    return this.data.ends ? { index, phi } : phi;
   }
 
   /* Scores of one raw row, an array with one entry per output. */
   score(row) {
-    const u = this.snap(row);
-    let h = u.slice();
-    for (const step of this.steps) h = step(h);
-    return Array.from(h, (x, j) => this.accumulate(x, this.residual[j], u) + 0);
+    const u = this.cells(row);
+    return Array.from(this.residual(this.steps(u).slice(), u), (x) => x + 0);
   }
 
   /* Probabilities of the classes, from logits. */

@@ -7,7 +7,9 @@ isotone.responses = (app, controls, nPoints) => controls.map((control) => {
   if (control.kind === "category") return { control, samples: control.features.map(chosen) };
   const i = control.feature;
   const [low, high] = control.axis;
-  const values = [app.row[i]];
+  const knots = app.network.knots(i).filter((v) => v > low && v < high);
+  const few = Math.ceil(knots.length / nPoints);
+  const values = [app.row[i], ...knots.filter((_, k) => k % few === 0)];
   for (let k = 0; k <= nPoints; k += 1) {
     values.push(app.network.back(i, low + (k / nPoints) * (high - low)));
   }
@@ -29,7 +31,7 @@ isotone.alongFeature = (network, control) => {
   const map = {
     forth: (v) => network.along(i, v),
     back: (t) => network.back(i, t),
-    log: network.scaling.log[i],
+    log: network.isLog(i),
     zero: control.low <= 0,
   };
   return { low: control.axis[0], high: control.axis[1], map };
@@ -69,9 +71,9 @@ isotone.drawResponses = (app, place, responses) => {
     const i = control.feature;
     const chart = empty(control, isotone.alongFeature(network, control));
     if (control.density) density(chart, control.density);
-    const here = network.scale(i, app.row[i]);
+    const here = network.position(i, app.row[i]);
     isotone.charts.band(chart, samples.map(({ value }) => {
-      const step = network.scale(i, value) - here;
+      const step = network.position(i, value) - here;
       return [value, ...isotone.envelope(network, judge, app.scores, view, i, step)];
     }), "envelope");
     threshold(chart);

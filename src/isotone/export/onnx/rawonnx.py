@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.export.graph import Graph, Tensor
+from isotone.export.onnx.graph import Graph, Tensor
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Column, Number, Ordered
 from isotone.typing import Floats, Precision

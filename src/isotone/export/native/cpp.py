@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotone import _engine
-from isotone.export import source
 from isotone.export.claim import claim
-from isotone.export.header import Header
+from isotone.export.native import source
+from isotone.export.native.header import Header
 from isotone.frozen.lookup import Copies
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Steps
+from isotone.frozen.program import Instruction, flatten
 from isotone.typing import Precision, Reals
 
 RUNTIME = Path(_engine.__file__).with_name("isotone.hpp")  # installed beside the extension
@@ -47,7 +47,8 @@ class Cpp(Header):
 def to_header(frozen: FrozenNetwork, name: str) -> str:
     """The header with the weights."""
     model = _Model(frozen)
-    model.add_all(frozen.steps, frozen.copies)
+    for instruction in flatten(frozen.steps, frozen.n_features, frozen.copies):
+        model.add(instruction)
     model.check_size()
     sizes = ", ".join(str(size) for size in sorted(model.sizes))
     several = f"std::array<Number, {frozen.n_outputs}>"
@@ -85,7 +86,7 @@ class _Model:
     def __init__(self, frozen: FrozenNetwork) -> None:
         self.precision: Precision = frozen.precision
         self.type = source.TYPES[frozen.precision]
-        self.n_rows = self.width = self.units = frozen.n_features
+        self.n_rows = self.width = frozen.n_features
         self.residual: Reals = frozen.residual.T
         self.sources = ""
         self.depth = self.saved = 0
@@ -113,44 +114,20 @@ class _Model:
         self.arrays.append(f"inline constexpr isotone::Source sources[] = {{\n{lines}\n}};")
         self.sources = f", {len(sources)}, sources"
 
-    def add_all(self, steps: Steps, copies: Copies | None = None) -> None:
-        for step in steps:
-            match step:
-                case Dense(weight, bias) if copies is not None:
-                    self._add_dense("look_up", copies.interleaved(weight), bias)
-                case Dense(weight, bias):
-                    self._add_dense("dense", weight.T, bias)
-                case Sort(group_size):
-                    self._add("sort", group_size=group_size, network=self._network(group_size))
-                case Pointwise(name, slope):
-                    self._add("pointwise", activation=name, slope=slope)
-                case Blend(keep, add, inner):
-                    self._enter("save", 1)
-                    self.add_all(inner)
-                    self._leave("merge", 1, keep=keep, add=add)
-                case Members(weights, members):
-                    self._add_members(weights, members, copies)
-            copies = None
-
-    def _add_members(
-        self, weights: tuple[float, ...], members: tuple[Steps, ...], copies: Copies | None
-    ) -> None:
-        kept, last = self.units, len(members) - 1
-        self._enter("fork", 2)
-        for k, (weight, inner) in enumerate(zip(weights, members, strict=True)):
-            self.add_all(inner, copies)
-            if k < last:
-                self._add("part", kept, keep=float(k > 0), add=weight)
-        self._leave("join", 2, keep=float(last > 0), add=weights[last])
-
-    def _enter(self, kind: str, n_buffers: int) -> None:
-        self._add(kind)
-        self.saved += n_buffers
+    def add(self, i: Instruction) -> None:
+        """Append an instruction, and the arrays that it points to."""
+        saved = {"save": 1, "merge": -1, "fork": 2, "join": -2}.get(i.kind, 0)
+        self.saved += saved
         self.depth = max(self.depth, self.saved)
-
-    def _leave(self, kind: str, n_buffers: int, keep: float, add: float) -> None:
-        self.saved -= n_buffers
-        self._add(kind, keep=keep, add=add)
+        if i.kind not in ("fork", "part"):  # what is kept was counted
+            self.width = max(self.width, i.n_out)
+        network = self._network(i.group_size) if i.kind == "sort" else "{}"
+        factors = ", ".join(source.number(factor, self.precision) for factor in (i.keep, i.add))
+        self.steps.append(
+            f"{{isotone::Kind::{i.kind}, {i.n_in}, {i.n_out}, {self._array('weight', i.weight)}, "
+            f"{self._array('bias', i.bias)}, {i.group_size}, {network}, "
+            f"isotone::Activation::{i.activation}, {source.number(i.negative_slope)}, {factors}}}"
+        )
 
     def check_size(self) -> None:
         """Refuse networks whose workspace would be too much for a stack."""
@@ -161,36 +138,14 @@ class _Model:
                 f"and {_STACK} is the limit; use `isotone.Engine`, or export to onnx"
             )
 
-    def _add_dense(self, kind: str, weight: Reals, bias: Reals) -> None:
-        k, n_out = len(self.steps), len(bias)
-        for name, values in ((f"weight_{k}", weight), (f"bias_{k}", bias)):
-            literals = source.numbers(values, self.precision, " " * 4)
-            self.arrays.append(f"inline constexpr {self.type} {name}[] = {literals};")
-        self._add(kind, n_out, weight=f"weight_{k}", bias=f"bias_{k}")
-
-    def _add(
-        self,
-        kind: str,
-        n_out: int | None = None,
-        *,
-        weight: str = "nullptr",
-        bias: str = "nullptr",
-        group_size: int = 0,
-        network: str = "{}",
-        activation: str = "relu",
-        slope: float = 0.0,
-        keep: float = 0.0,
-        add: float = 0.0,
-    ) -> None:
-        n_out = self.units if n_out is None else n_out
-        factors = ", ".join(source.number(factor, self.precision) for factor in (keep, add))
-        self.steps.append(
-            f"{{isotone::Kind::{kind}, {self.units}, {n_out}, {weight}, {bias}, {group_size}, "
-            f"{network}, isotone::Activation::{activation}, {source.number(slope)}, {factors}}}"
-        )
-        self.units = n_out
-        if kind not in ("fork", "part"):  # what is kept was counted
-            self.width = max(self.width, n_out)
+    def _array(self, name: str, values: Reals | None) -> str:
+        """The name of an array of the step that is being added."""
+        if values is None:
+            return "nullptr"
+        name = f"{name}_{len(self.steps)}"
+        literals = source.numbers(values, self.precision, " " * 4)
+        self.arrays.append(f"inline constexpr {self.type} {name}[] = {literals};")
+        return name
 
     def _network(self, size: int) -> str:
         if size <= _UNROLLED:
@@ -293,7 +248,8 @@ _HEADER = """// {name}.hpp: a network as constants, made by isotone. Needs isoto
 //
 {heading}
 //
-// Events with a NaN or an infinity score `fill`. In double precision scores have the bits of
+// Events that hold what the model does not know score `fill`: an infinity, or a NaN where it has
+// not learned what a missing value means. In double precision scores have the bits of
 // the library, whatever the processor and the compiler's options (-ffast-math is refused).
 #pragma once
 

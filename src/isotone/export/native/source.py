@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -60,6 +61,8 @@ def write_files(path: Path, content: dict[str, str]) -> None:
 
 def number(value: float, precision: Precision = "float64") -> str:
     """A literal that is read as exactly this number."""
+    if math.isinf(value):
+        return f"{'-' * (value < 0)}std::numeric_limits<{TYPES[precision]}>::infinity()"
     return float(value).hex() + ("f" if precision == "float32" else "")
 
 
@@ -104,6 +107,7 @@ def heading(frozen: FrozenNetwork, claim: Claim) -> str:
         "outputs": f"{frozen.n_outputs}, {frozen.outputs}, {frozen.precision}",
         "directions": json.dumps(content["monotonic_cst"]),
         "certificate": f"{verdict}; guarantee: {claim.guarantee}",
+        "missing": claim.about_missing or "no missing value has a score",
         "arithmetic": claim.arithmetic,
         "provided": claim.provided,
         "constants": json.dumps(content["model"]["constants"]),

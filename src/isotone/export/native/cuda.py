@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotone import _engine
-from isotone.export import source
 from isotone.export.claim import claim
-from isotone.export.header import Header
+from isotone.export.native import source
+from isotone.export.native.header import Header
+from isotone.frozen.lookup import Copies
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step, Steps
+from isotone.frozen.program import Language
+from isotone.frozen.steps import Dense, Members, Pointwise, Sort
 from isotone.typing import Reals
 
 RUNTIME = Path(_engine.__file__).with_name("scalar.cuh")  # installed beside the extension
@@ -38,8 +40,9 @@ class Cuda(Header):
 
 def to_header(frozen: FrozenNetwork, name: str) -> str:
     """The header: runtime, weights, functions and kernel."""
-    code = _Code(frozen)
-    code.add_all(frozen.steps)
+    code, copies = _Code(frozen), frozen.copies
+    last = code.run(frozen.steps, _Array("u", frozen.n_features), copies is not None)
+    residual = frozen.residual.T if copies is None else copies.interleaved(frozen.residual)
     one, found = frozen.n_outputs == 1, claim(Cuda(name), frozen)
     return _HEADER.format(
         name=name,
@@ -47,101 +50,96 @@ def to_header(frozen: FrozenNetwork, name: str) -> str:
         runtime=RUNTIME.read_text(encoding="utf-8"),
         facts=source.constants(frozen, found, "constexpr"),
         functions="\n\n".join(code.functions),
-        inputs="\n".join(_inputs(frozen)),
+        input="Number" if copies is None else "scalar::Cell<Number>",
+        inputs="\n".join(_inputs(frozen) if copies is None else _cells(frozen, copies)),
         encoding="\n".join(f"    {line}" for line in _encoding(frozen)),
-        residual=source.numbers(frozen.residual.T, frozen.precision, " " * 8),
+        residual=source.numbers(residual, frozen.precision, " " * 8),
+        add="dense" if copies is None else "look_up",
         steps="\n".join(f"    {line}" for line in code.lines),
-        last=code.units,
+        last=last.name,
         score="using Score = Number;" if one else _SCORE,
         pointer="&result" if one else "result.values",
     )
 
 
-class _Code:
-    """The steps of a network as lines of C++ on arrays u, h0, h1, ..."""
+@dataclass(frozen=True)
+class _Array:
+    """Units in an array of the function."""
+
+    name: str
+    n: int
+
+
+class _Code(Language[_Array]):
+    """Lines of C++ on arrays u, h0, h1, ..., each of which is written once."""
 
     def __init__(self, frozen: FrozenNetwork) -> None:
-        self.precision = frozen.precision
-        self.units, self.n_units = "u", frozen.n_features
+        self.precision, self.copies = frozen.precision, frozen.copies
         self.functions: list[str] = []
         self.lines: list[str] = []
         self._sizes: set[int] = set()
         self._n_arrays = 0
-        self._kept = {"u"}
 
-    def add_all(self, steps: tuple[Step, ...]) -> None:
-        for step in steps:
-            match step:
-                case Dense(weight, bias):
-                    self._add_dense(weight, bias)
-                case Sort(group_size):
-                    self._add_sort(group_size)
-                case Pointwise(name, slope):
-                    self._own()
-                    arguments = f"scalar::{name}(), {source.number(slope)}, {self.units}"
-                    self.lines.append(f"scalar::pointwise<{self.n_units}>({arguments});")
-                case Blend(keep, add, inner):
-                    self._add_blend(keep, add, inner)
-                case Members(weights, members):
-                    self._add_members(weights, members)
+    def dense(self, step: Dense, h: _Array) -> _Array:
+        return self._dense("dense", h, step.weight.T, step.bias, step.weight.shape[1])
 
-    def _array(self, n: int) -> str:
-        name = f"h{self._n_arrays}"
-        self._n_arrays += 1
-        self.lines.append(f"Number {name}[{n}];")
-        return name
+    def look_up(self, step: Dense, h: _Array) -> _Array:
+        assert self.copies is not None
+        tables = self.copies.interleaved(step.weight)
+        return self._dense("look_up", h, tables, step.bias, len(self.copies.counts))
 
-    def _own(self) -> None:
-        """Make the units a copy if they are needed again: by the residual, or by a member."""
-        if self.units in self._kept:
-            kept, self.units = self.units, self._array(self.n_units)
-            self.lines.append(f"scalar::copy<{self.n_units}>({kept}, {self.units});")
-
-    def _add_dense(self, weight: Reals, bias: Reals) -> None:
-        n_out, n_in = weight.shape
-        out = self._array(n_out)
+    def _dense(self, kind: str, h: _Array, weight: Reals, bias: Reals, n_in: int) -> _Array:
+        out = self._array(len(bias))
         self.functions.append(
             _DENSE.format(
-                name=f"dense_{out}",
-                shape=f"{n_in}, {n_out}",
-                weight=source.numbers(weight.T, self.precision, " " * 8),
+                name=f"dense_{out.name}",
+                kind=kind,
+                input="Number" if kind == "dense" else "Input",
+                shape=f"{n_in}, {out.n}",
+                weight=source.numbers(weight, self.precision, " " * 8),
                 bias=source.numbers(bias, self.precision, " " * 8),
             )
         )
-        self.lines.append(f"dense_{out}({self.units}, {out});")
-        self.units, self.n_units = out, n_out
+        self.lines.append(f"dense_{out.name}({h.name}, {out.name});")
+        return out
 
-    def _add_sort(self, size: int) -> None:
-        self._own()
+    def sort(self, step: Sort, h: _Array) -> _Array:
+        size, out = step.group_size, self._copy(h)
         if size not in self._sizes:
             self._sizes.add(size)
             self.functions.append(_sort_function(size))
         self.lines += [
-            f"ISOTONE_UNROLL({self.n_units // size})",
-            f"for (int i = 0; i < {self.n_units}; i += {size}) sort_{size}({self.units} + i);",
+            f"ISOTONE_UNROLL({h.n // size})",
+            f"for (int i = 0; i < {h.n}; i += {size}) sort_{size}({out.name} + i);",
         ]
+        return out
 
-    def _add_blend(self, keep: float, add: float, inner: tuple[Step, ...]) -> None:
-        self._own()
-        saved, n = self._array(self.n_units), self.n_units
-        self.lines.append(f"scalar::copy<{n}>({self.units}, {saved});")
-        self.add_all(inner)
-        factors = ", ".join(source.number(factor, self.precision) for factor in (keep, add))
-        self.lines.append(f"scalar::merge<{n}>({factors}, {saved}, {self.units});")
+    def pointwise(self, step: Pointwise, h: _Array) -> _Array:
+        out = self._copy(h)
+        slope = source.number(step.negative_slope)
+        self.lines.append(f"scalar::pointwise<{h.n}>(scalar::{step.name}(), {slope}, {out.name});")
+        return out
 
-    def _add_members(self, weights: tuple[float, ...], members: tuple[Steps, ...]) -> None:
-        kept, n, total = self.units, self.n_units, ""
-        self._kept.add(kept)
-        for k, (weight, inner) in enumerate(zip(weights, members, strict=True)):
-            self.units, self.n_units = kept, n
-            self.add_all(inner)
-            total = total or self._array(self.n_units)
-            factor = source.number(weight, self.precision)
+    def members(self, step: Members, h: _Array, copies: bool) -> _Array:
+        parts = self.parts(step, h, copies)
+        total = self._array(parts[0].n)
+        for k, (weight, part) in enumerate(zip(step.weights, parts, strict=True)):
             function = "add_part" if k else "first_part"
-            self.lines.append(
-                f"scalar::{function}<{self.n_units}>({factor}, {self.units}, {total});"
-            )
-        self.units = total
+            arguments = f"{source.number(weight, self.precision)}, {part.name}, {total.name}"
+            self.lines.append(f"scalar::{function}<{total.n}>({arguments});")
+        return total
+
+    def _array(self, n: int) -> _Array:
+        name = f"h{self._n_arrays}"
+        self._n_arrays += 1
+        self.lines.append(f"Number {name}[{n}];")
+        return _Array(name, n)
+
+    def _copy(self, h: _Array) -> _Array:
+        """A copy that may be changed; compilers leave it out where nothing reads the units."""
+        out = self._array(h.n)
+        self.lines.append(f"scalar::copy<{h.n}>({h.name}, {out.name});")
+        return out
 
 
 def _sort_function(size: int) -> str:
@@ -159,21 +157,44 @@ def _encoding(frozen: FrozenNetwork) -> list[str]:
 
 
 def _inputs(frozen: FrozenNetwork) -> list[str]:
+    return [f"    u[{i}] = {_snapped(frozen, i, i)};" for i in range(frozen.n_features)]
+
+
+def _snapped(frozen: FrozenNetwork, i: int, column: int) -> str:
+    """Input i of the network, which is a column as it is."""
     scaling = frozen.scaling
     limits = f"{source.number(frozen.clip)}, {source.number(frozen.grid or 0.0)}"
-    lines = []
-    for i in range(frozen.n_features):
-        columns = (scaling.offset, scaling.floor, scaling.center, scaling.factor)
-        row = ", ".join(source.number(column[i]) for column in columns)
-        log = "true" if scaling.log[i] else "false"
-        lines.append(f"    u[{i}] = scalar::snap<Number>(x[{i}], {log}, {row}, {limits});")
+    arrays = (scaling.offset, scaling.floor, scaling.center, scaling.factor)
+    row = ", ".join(source.number(array[i]) for array in arrays)
+    log = "true" if scaling.log[i] else "false"
+    return f"scalar::snap<Number>(x[{column}], {log}, {row}, {limits})"
+
+
+def _cells(frozen: FrozenNetwork, copies: Copies) -> list[str]:
+    """The copy that moves, of every column."""
+    lines, grid = [], source.number(frozen.grid or 0.0)
+    for s, (first, count) in enumerate(zip(copies.firsts, copies.counts, strict=True)):
+        if count == 1:
+            lines.append(f"    u[{s}] = {{{first}, false, {_snapped(frozen, int(first), s)}}};")
+            continue
+        own = slice(first, first + count)
+        tables = {
+            "ends": copies.ends[s],
+            "centers": frozen.scaling.center[own],
+            "factors": frozen.scaling.factor[own],
+        }
+        for name, values in tables.items():
+            literals = source.numbers(values, "float64", " " * 8)
+            lines.append(f"    static constexpr double {name}_{s}[] = {literals};")
+        arguments = f"x[{s}], {first}, ends_{s}, centers_{s}, factors_{s}, {grid}"
+        lines.append(f"    u[{s}] = scalar::find_cell<{count}, Number>({arguments});")
     return lines
 
 
-_DENSE = """ISOTONE_BOTH void {name}(const Number* h, Number* out) {{
+_DENSE = """ISOTONE_BOTH void {name}(const {input}* h, Number* out) {{
     static constexpr Number weight[] = {weight};
     static constexpr Number bias[] = {bias};
-    scalar::dense<{shape}>(weight, bias, h, out);
+    scalar::{kind}<{shape}>(weight, bias, h, out);
 }}"""
 
 _SCORE = "struct Score {\n    Number values[n_outputs];\n};"
@@ -199,7 +220,8 @@ _HEADER = """// {name}.cuh: a network for host and device, made by isotone. It n
 //
 {heading}
 //
-// Events with a NaN or an infinity score `fill`. In double precision scores have the bits of
+// Events that hold what the model does not know score `fill`: an infinity, or a NaN where it has
+// not learned what a missing value means. In double precision scores have the bits of
 // the library: the same rounded operations in the same order, on the host and on the device.
 #pragma once
 
@@ -211,6 +233,7 @@ namespace {name} {{
 namespace numbers {{
 
 namespace scalar = isotone::scalar;
+using Input = {input};  // of the network, one per feature
 
 {functions}
 
@@ -221,14 +244,14 @@ ISOTONE_BOTH void encode(const double* raw, double* x) {{
 }}
 
 // Scaled, clamped and rounded features.
-ISOTONE_BOTH void prepare(const double* x, Number* u) {{
+ISOTONE_BOTH void prepare(const double* x, Input* u) {{
 {inputs}
 }}
 
-ISOTONE_BOTH void run(const Number* u, Number* out) {{
+ISOTONE_BOTH void run(const Input* u, Number* out) {{
     static constexpr Number residual[] = {residual};
 {steps}
-    scalar::dense<n_features, n_outputs>(residual, {last}, u, out);
+    scalar::{add}<n_features, n_outputs>(residual, {last}, u, out);
 }}
 
 }}  // namespace numbers
@@ -242,7 +265,8 @@ template <class Real>
 ISOTONE_BOTH bool score_strided(const Real* x, std::ptrdiff_t stride, Number* out,
                                 Number fill = quiet_nan) {{
     double raw[n_columns], features[n_features], zero = 0.0;
-    Number u[n_features], scores[n_outputs];
+    numbers::Input u[n_features];
+    Number scores[n_outputs];
     ISOTONE_UNROLL(n_columns)
     for (int i = 0; i < n_columns; ++i) raw[i] = static_cast<double>(x[i * stride]);
     numbers::encode(raw, features);

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from isotone.export.statement import quote
+from isotone.export.sql.statement import quote
 
 Columns = dict[str, list[Any]]
 Rows = list[tuple[Any, ...]]

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-import sys
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -26,25 +25,25 @@ from typing import get_args
 import numpy as np
 
 from isotone.certificate.bounds import rounding_errors
+from isotone.checks import check_choice
 from isotone.export.claim import Arithmetic, claim
 from isotone.export.comparators import rounds
 from isotone.export.exactness import exact, in_precision, within
-from isotone.export.formulas import activate, clamp, log, snap, uses_exp
-from isotone.export.postgresql import Columns, NoServerError, Rows, Run, run_postgresql
-from isotone.export.rawsql import raw_features
-from isotone.export.statement import Dialect, Expression, Statement, quote
-from isotone.export.summary import score_names, summary
+from isotone.export.formulas import activate, uses_exp
+from isotone.export.sql.entry import LookUp, Units, scaled, sum_of
+from isotone.export.sql.postgresql import Columns, NoServerError, Rows, Run, run_postgresql
+from isotone.export.sql.rawsql import raw_features
+from isotone.export.sql.statement import Dialect, Statement, quote
+from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
+from isotone.frozen.program import Language
+from isotone.frozen.steps import Dense, Members, Pointwise, Sort
 from isotone.inputs.columns import Number
 from isotone.typing import Floats, Reals
 
-Units = list[Expression]
-
 _LONGEST_NAME = 63  # in PostgreSQL
 _LARGEST_SHIFT = 2.0**969  # with it, no sum with a finite number overflows
-_MOST_TERMS = 256  # in one sum: databases limit the depth of an expression to 1000
 
 
 @dataclass(frozen=True)
@@ -63,10 +62,7 @@ class Sql:
     keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.dialect not in get_args(Dialect):
-            raise ValueError(
-                f"`dialect={self.dialect!r}` is unknown; choose from {get_args(Dialect)}"
-            )
+        check_choice("dialect", self.dialect, get_args(Dialect))
         if isinstance(self.keep, str):
             raise ValueError(f"`keep={self.keep!r}` is a text; give names, [{self.keep!r}]")
 
@@ -76,7 +72,7 @@ class Sql:
 
     def select(self, frozen: FrozenNetwork) -> str:
         """The statement, with a comment that says what it is."""
-        names = score_names(frozen)
+        names = frozen.names_of("score")
         _check_different("the columns", frozen.inputs.names)
         _check_different("`keep` and the scores", (*self.keep, *names))
         if self.dialect == "postgresql":
@@ -128,7 +124,9 @@ class Sql:
     def _about_text(self, frozen: FrozenNetwork) -> str:
         if all(isinstance(column, Number) for column in frozen.inputs.columns):
             return ""
-        return ", and columns of categories hold text, with nothing but spaces around it"
+        ascii_only = " without white space around it other than ASCII"
+        about_spaces = ascii_only if self.dialect == "postgresql" else ""
+        return f", and columns of categories hold text{about_spaces}"
 
 
 def _check_different(what: str, names: Sequence[str]) -> None:
@@ -165,77 +163,52 @@ def _check_lengths(names: Sequence[str]) -> None:
 
 def _score(statement: Statement, frozen: FrozenNetwork) -> Units:
     x = raw_features(statement, frozen.inputs)
-    u = [_scaled(statement, frozen, i, x[i]) for i in range(frozen.n_features)]
-    h = _apply(statement, frozen.steps, u)
-    return [_sum(statement, h[j], frozen.residual[j], u) for j in range(frozen.n_outputs)]
+    if frozen.copies is not None:
+        cells = LookUp.of(statement, frozen, frozen.copies, x)
+        h = _Columns(statement, cells).run(frozen.steps, cells.phi, copies=True)
+        return cells.add(h, frozen.residual)
+    u = [scaled(statement, frozen, i, unit) for i, unit in enumerate(x)]
+    h = _Columns(statement).run(frozen.steps, u)
+    return [sum_of(statement, unit, r, u) for unit, r in zip(h, frozen.residual, strict=True)]
 
 
-def _scaled(statement: Statement, frozen: FrozenNetwork, i: int, x: Expression) -> Expression:
-    """One feature as it enters the first step; NULL unless it is a finite number."""
-    scaling = frozen.scaling
-    if scaling.log[i]:
-        shifted = statement.let(x + float(scaling.offset[i]))
-        x = log(statement, statement.maximum(shifted, float(scaling.floor[i])))
-    factor = float(scaling.factor[i])
-    x = _near(statement, x - float(scaling.center[i]), 2.0 * frozen.clip / factor)
-    x = statement.let(x * factor)
-    x = statement.let(clamp(statement, x, -frozen.clip, frozen.clip))
-    return x if frozen.grid is None else snap(statement, x, frozen.grid)
+class _Columns(Language[Units]):
+    """The units as columns of stages."""
 
+    def __init__(self, statement: Statement, cells: LookUp | None = None) -> None:
+        self.statement, self.cells = statement, cells
 
-def _near(statement: Statement, x: Expression, reach: float) -> Expression:
-    """`x` clamped where its product is clipped anyway, because PostgreSQL refuses to overflow."""
-    if statement.dialect != "postgresql":
-        return x
-    reach = min(reach, sys.float_info.max)
-    return statement.let(clamp(statement, x, -reach, reach))
+    def dense(self, step: Dense, h: Units) -> Units:
+        start = [self.statement.number(float(b)) for b in step.bias]
+        return [sum_of(self.statement, b, w, h) for b, w in zip(start, step.weight, strict=True)]
 
+    def look_up(self, step: Dense, h: Units) -> Units:
+        assert self.cells is not None
+        start = [self.statement.number(float(b)) for b in step.bias]
+        return self.cells.add(start, step.weight)
 
-def _apply(statement: Statement, steps: tuple[Step, ...], h: Units) -> Units:
-    for step in steps:
-        h = _apply_one(statement, step, h)
-    return h
+    def sort(self, step: Sort, h: Units) -> Units:
+        h, let = list(h), self.statement.let
+        for pairs in rounds(step.group_size, len(h)):
+            for i, j in pairs:
+                low = self.statement.least(h[i], h[j])
+                high = self.statement.greatest(h[i], h[j])
+                h[i], h[j] = let(low), let(high)
+        return h
 
+    def pointwise(self, step: Pointwise, h: Units) -> Units:
+        if uses_exp(step):  # for which they are as good as 0
+            h = [self.statement.let(unit.without_negligible()) for unit in h]
+        return [self.statement.let(activate(self.statement, step, unit)) for unit in h]
 
-def _apply_one(statement: Statement, step: Step, h: Units) -> Units:
-    match step:
-        case Dense(weight, bias):
-            start = [statement.number(float(b)) for b in bias]
-            return [_sum(statement, b, w, h) for b, w in zip(start, weight, strict=True)]
-        case Sort(group_size):
-            h = list(h)
-            for pairs in rounds(group_size, len(h)):
-                for i, j in pairs:
-                    low, high = statement.least(h[i], h[j]), statement.greatest(h[i], h[j])
-                    h[i], h[j] = statement.let(low), statement.let(high)
-            return h
-        case Pointwise():
-            if uses_exp(step):  # for which they are as good as 0
-                h = [statement.let(unit.without_negligible()) for unit in h]
-            return [statement.let(activate(statement, step, unit)) for unit in h]
-        case Blend(keep, add, steps):
-            branch = _apply(statement, steps, h)
-            pairs_of = zip(h, branch, strict=True)
-            return [statement.let(a * keep + b * add) for a, b in pairs_of]
-        case Members(weights, members):
-            parts = [_apply(statement, steps, h) for steps in members]
-            start = [statement.let(unit * weights[0]) for unit in parts[0]]
-            return [
-                _sum(statement, first, np.array(weights[1:]), list(rest))
-                for first, *rest in zip(start, *parts[1:], strict=True)
-            ]
-
-
-def _sum(statement: Statement, start: Expression, weights: Reals, h: Units) -> Expression:
-    """start + w₀ h₀ + w₁ h₁ + …, which SQL adds from the left, as `score` does.
-
-    A weight of zero stays: its product is NULL where the unit is.
-    """
-    for k, (weight, unit) in enumerate(zip(weights, h, strict=True)):
-        if k and k % _MOST_TERMS == 0:
-            start = statement.let(start)
-        start = start.plus_product(float(weight), unit)
-    return statement.let(start)
+    def members(self, step: Members, h: Units, copies: bool) -> Units:
+        first, *rest = self.parts(step, h, copies)
+        start = [unit * step.weights[0] for unit in first]
+        others = zip(*rest, strict=True) if rest else [()] * len(start)
+        return [
+            sum_of(self.statement, unit, np.array(step.weights[1:]), list(more))
+            for unit, more in zip(start, others, strict=True)
+        ]
 
 
 def _run_sqlite(select: str, table: str, columns: Columns) -> Rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from isotone.export.statement import Expression, Statement
+from isotone.export.sql.statement import Expression, Statement
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Column, Number, missing_code
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from isotone.export import compiler, source
 from isotone.export.claim import Arithmetic
 from isotone.export.exactness import exact, within
+from isotone.export.native import compiler, source
 from isotone.frozen.network import FrozenNetwork
 from isotone.typing import Floats, Reals
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -70,6 +71,11 @@ class Expression:
         product = unit._or_zero(plain, vanishing(weight))
         text, columns = f"{self.text} + {product.text}", self.columns | unit.columns
         return Expression(text, columns, self.dialect, min(self.finest, finest))
+
+    def plus(self, other: Expression) -> Expression:
+        """self + other without parentheses, likewise."""
+        text, columns = f"{self.text} + {other.text}", self.columns | other.columns
+        return Expression(text, columns, self.dialect, min(self.finest, other.finest))
 
     def _with(self, operator: str, other: Expression, finest: int) -> Expression:
         text = f"({self.text} {operator} {other.text})"
@@ -149,7 +155,8 @@ class Statement:
             f"WHEN {_text(text, self.dialect)} THEN {literal(k, self.dialect)}"
             for text, k in places.items()
         )
-        return f"CASE {self._trimmed(name)} {known} END"
+        whole = any(text.lstrip("-").isdecimal() for text in places)
+        return f"CASE {self._trimmed(self._as_read(name) if whole else name)} {known} END"
 
     def if_missing(self, kind: str, name: str, yes: str, no: str) -> str:
         """One of two expressions, by whether a cell of the table holds nothing."""
@@ -163,7 +170,21 @@ class Statement:
         return f"CASE WHEN {missing} THEN {yes} ELSE {no} END"
 
     def _trimmed(self, name: str) -> str:
-        return f"TRIM(CAST({name} AS {'VARCHAR' if self.dialect == 'duckdb' else 'TEXT'}))"
+        """A cell as text, without the white space around it that isotone ignores."""
+        return f"{_TRIM[self.dialect]}({self._as_text(name)}, {_SPACES[self.dialect]})"
+
+    def _as_text(self, name: str) -> str:
+        return f"CAST({name} AS {'VARCHAR' if self.dialect == 'duckdb' else 'TEXT'})"
+
+    def _as_read(self, name: str) -> str:
+        """1 for the floating-point number 1.0, as isotone and PostgreSQL write it."""
+        if self.dialect == "postgresql":
+            return name
+        floats = "('real')" if self.dialect == "sqlite" else "('FLOAT', 'DOUBLE')"
+        text = self._as_text(name)
+        is_whole = f"typeof({name}) IN {floats} AND {text} LIKE '%.0'"
+        without = f"substr({text}, 1, length({text}) - 2)"
+        return f"CASE WHEN {is_whole} THEN {without} ELSE {text} END"
 
     def _double(self, name: str) -> str:
         return f"CAST({name} AS {'DOUBLE' if self.dialect == 'duckdb' else 'DOUBLE PRECISION'})"
@@ -173,6 +194,33 @@ class Statement:
         text = f"CASE WHEN {a.text} < {bound} THEN {yes.text} ELSE {no.text} END"
         columns, finest = a.columns | yes.columns | no.columns, min(yes.finest, no.finest)
         return Expression(f"({text})", columns, self.dialect, finest)
+
+    def among(
+        self, x: Expression, bounds: Sequence[float], leaves: Sequence[Expression]
+    ) -> Expression:
+        """The leaf k where bounds[k - 1] ≤ x < bounds[k]; leaves beyond the bounds are not used.
+
+        `x` was let. A tree of comparisons, so that few are made for one row.
+        """
+        if not bounds or len({leaf.text for leaf in leaves[: len(bounds) + 1]}) == 1:
+            return leaves[0]
+        middle = len(bounds) // 2
+        below = self.among(x, bounds[:middle], leaves[: middle + 1])
+        above = self.among(x, bounds[middle + 1 :], leaves[middle + 1 :])
+        return self.if_less(x, bounds[middle], below, above)
+
+    def between(self, x: Expression, reach: Expression) -> Expression:
+        """`x` clamped to ±reach; both were let."""
+        a, b = x.text, reach.text
+        text = f"(CASE WHEN {a} > {b} THEN {b} WHEN {a} < -{b} THEN -{b} ELSE {a} END)"
+        return Expression(text, x.columns | reach.columns, self.dialect, _FINEST)
+
+    def unless_within(self, x: Expression, bound: Expression, other: Expression) -> Expression:
+        """`other`, or 0 where abs(x) ≤ bound; both were let."""
+        zero, b = literal(0.0, self.dialect), bound.text
+        text = f"(CASE WHEN {x.text} BETWEEN -{b} AND {b} THEN {zero} ELSE {other.text} END)"
+        columns = x.columns | bound.columns | other.columns
+        return Expression(text, columns, self.dialect, other.finest)
 
     def maximum(self, a: Expression, b: float) -> Expression:
         """The larger one; NULL stays NULL, which GREATEST would drop except in SQLite."""
@@ -207,7 +255,7 @@ class Statement:
         return replace(mantissa, finest=-53), replace(exponent, finest=0)
 
     def ldexp(self, x: Expression, k: Expression) -> Expression:
-        """No product in it vanishes, see `formulas.Language`."""
+        """No product in it vanishes, see `formulas.Operators`."""
         power: Expression = ldexp_by_comparing(self, replace(x, finest=_COARSEST), k)
         return replace(power, finest=_FINEST)
 
@@ -257,6 +305,16 @@ class Statement:
 
 # What keeps a database from merging the stages into one expression of exponential size.
 _FENCES: dict[Dialect, str] = {"sqlite": " LIMIT -1", "duckdb": "", "postgresql": " OFFSET 0"}
+
+
+# White space around texts is not part of them. PostgreSQL may not know what is beyond ASCII.
+_CODES = [code for code in range(0x3001) if chr(code).isspace()]
+_TRIM: dict[Dialect, str] = {"sqlite": "TRIM", "duckdb": "TRIM", "postgresql": "BTRIM"}
+_SPACES: dict[Dialect, str] = {
+    "sqlite": f"char({', '.join(map(str, _CODES))})",
+    "duckdb": " || ".join(f"chr({code})" for code in _CODES),
+    "postgresql": "E'" + "".join(f"\\x{code:02x}" for code in _CODES if code < 128) + "'",
+}
 
 
 def quote(name: str) -> str:

@@ -150,6 +150,19 @@ class Graph:
         name = self._add("Gather", [x.name, self._constant(rows.astype(np.int64))], axis=0)
         return Tensor(self, name, x.precision, len(rows))
 
+    def count_up_to(self, x: Tensor, ends: Reals) -> Tensor:
+        """How many of the ends are not above the numbers of a row, as indices (n_rows,)."""
+        column = self._constant(ends.astype(x.precision)[:, None])
+        reached = self._add("GreaterOrEqual", [x.name, column])
+        whole = self._add("Cast", [reached], to=onnx.TensorProto.INT64)
+        names = [whole, self._constant(np.array([0]))]
+        return Tensor(self, self._add("ReduceSum", names, keepdims=0), x.precision, 1)
+
+    def pick(self, table: Reals, place: Tensor) -> Tensor:
+        """Columns of a table (n_units, n) by their numbers: (n_units, n_rows)."""
+        names = [self._constant(table.astype(self.precision)), place.name]
+        return Tensor(self, self._add("Gather", names, axis=1), self.precision, len(table))
+
     def join(self, parts: list[Tensor]) -> Tensor:
         name = self._add("Concat", [x.name for x in parts], axis=0)
         return Tensor(self, name, parts[0].precision, sum(x.n_rows for x in parts))

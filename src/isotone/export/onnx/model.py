@@ -14,25 +14,23 @@ are clamped like any large number.
 from __future__ import annotations
 
 import json
-import operator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import onnx
 
+from isotone.checks import check_choice
 from isotone.export import exactness
 from isotone.export.claim import Arithmetic, claim
-from isotone.export.comparators import rounds
-from isotone.export.formulas import activate, clamp, log, snap, uses_exp
-from isotone.export.graph import Graph, Tensor
-from isotone.export.rawonnx import feeds_of, raw_features
+from isotone.export.onnx.graph import Graph
+from isotone.export.onnx.nodes import Nodes
+from isotone.export.onnx.rawonnx import feeds_of, raw_features
 from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import Blend, Dense, Members, Pointwise, Sort, Step
 from isotone.inputs.columns import Number
 from isotone.typing import Floats, Precision, Reals
 
@@ -62,7 +60,7 @@ class Onnx:
     categories: Literal["text", "codes"] = "text"
 
     def __post_init__(self) -> None:
-        choices = {
+        choices: dict[str, Sequence[object]] = {
             "precision": (None, "float64", "float32"),
             "sort": ("network", "topk"),
             "sums": (None, "matmul", "ordered"),
@@ -70,10 +68,7 @@ class Onnx:
             "categories": ("text", "codes"),
         }
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise ValueError(
-                    f"`{name}={getattr(self, name)!r}` is unknown; choose from {list(allowed)}"
-                )
+            check_choice(name, getattr(self, name), allowed)
 
     def write(self, frozen: FrozenNetwork, path: Path) -> None:
         model = self.model(frozen)
@@ -92,9 +87,8 @@ class Onnx:
         twin = exactness.in_precision(frozen, self._precision(frozen))
         graph = Graph(twin.precision)
         x = raw_features(graph, frozen.inputs, self.categories == "text")
-        u = self._scaled(graph, twin, x)
-        scores = self._dense(graph, twin.residual, self._apply(graph, twin.steps, u), u)
-        graph.output("score", scores, frozen.n_outputs)
+        nodes = Nodes(graph, twin, x, ordered=self.sums == "ordered", topk=self.sort == "topk")
+        graph.output("score", nodes.score(), frozen.n_outputs)
         about = {
             f"isotone.{name}": value
             for name, value in summary(frozen, claim(self, frozen)).items()
@@ -151,77 +145,3 @@ class Onnx:
 
     def _is_double(self, frozen: FrozenNetwork) -> bool:
         return self._precision(frozen) == frozen.precision == "float64"
-
-    def _scaled(self, graph: Graph, frozen: FrozenNetwork, x: Tensor) -> Tensor:
-        """What enters the first step, (n_features, n_rows)."""
-        scaling = frozen.scaling
-        if frozen.precision == "float32":
-            exactness.refuse_scaling_beyond_float32(scaling)
-        if scaling.log.any():
-            x = _take_logs(graph, frozen, x)
-        x = (x - graph.column(scaling.center)) * graph.column(scaling.factor)
-        x = clamp(graph, x, -frozen.clip, frozen.clip)
-        return x if frozen.grid is None else snap(graph, x, frozen.grid)
-
-    def _apply(self, graph: Graph, steps: tuple[Step, ...], h: Tensor) -> Tensor:
-        for step in steps:
-            h = self._apply_one(graph, step, h)
-        return h
-
-    def _apply_one(self, graph: Graph, step: Step, h: Tensor) -> Tensor:
-        match step:
-            case Dense(weight, bias):
-                return self._dense(graph, weight, graph.column(bias), h)
-            case Sort(group_size):
-                return self._sort(graph, group_size, h)
-            case Pointwise():
-                wide: Precision = "float64" if uses_exp(step) else graph.precision
-                return graph.cast(activate(graph, step, graph.cast(h, wide)), graph.precision)
-            case Blend(keep, add, steps):
-                return h * keep + self._apply(graph, steps, h) * add
-            case Members(weights, members):
-                parts = [self._apply(graph, steps, h) for steps in members]
-                products = [part * w for part, w in zip(parts, weights, strict=True)]
-                return reduce(operator.add, products)
-
-    def _dense(self, graph: Graph, weight: Reals, start: Tensor, h: Tensor) -> Tensor:
-        """W h + start, by a product of matrices or in the order of `FrozenNetwork.score`."""
-        if self.sums == "matmul":
-            return graph.matmul(weight, h) + start
-        for k, row in enumerate(graph.rows(h)):
-            start = start + row * graph.column(weight[:, k])
-        return start
-
-    def _sort(self, graph: Graph, group_size: int, h: Tensor) -> Tensor:
-        if group_size == 1:
-            return h
-        topk = self.sort == "topk"
-        return graph.topk(h, group_size) if topk else _sort_network(graph, group_size, h)
-
-
-def _sort_network(graph: Graph, group_size: int, h: Tensor) -> Tensor:
-    """Rounds of Min and Max on gathered rows; `place` is where every unit is now."""
-    n = h.n_rows
-    place = np.arange(n)
-    for pairs in rounds(group_size, n):
-        first, second = np.array(pairs).T
-        rest = np.setdiff1d(np.arange(n), np.array(pairs))
-        a, b = graph.take(h, place[first]), graph.take(h, place[second])
-        kept = [graph.take(h, place[rest])] if len(rest) else []
-        h = graph.join([graph.op("Min", a, b), graph.op("Max", a, b), *kept])
-        place = np.argsort(np.concatenate([first, second, rest]))
-    return graph.take(h, place)
-
-
-def _take_logs(graph: Graph, frozen: FrozenNetwork, x: Tensor) -> Tensor:
-    """Replace the rows of the columns that take the logarithm."""
-    scaling = frozen.scaling
-    chosen = np.flatnonzero(scaling.log)
-    rest = np.flatnonzero(~scaling.log)
-    v = graph.take(x, chosen) + graph.column(scaling.offset[chosen])
-    v = graph.op("Max", v, graph.column(scaling.floor[chosen]))
-    v = graph.op("Log", v) if graph.precision == "float32" else log(graph, v)
-    if len(rest) == 0:
-        return v
-    joined = graph.join([v, graph.take(x, rest)])
-    return graph.take(joined, np.argsort(np.concatenate([chosen, rest])))

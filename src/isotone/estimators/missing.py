@@ -1,0 +1,188 @@
+"""Missing values with a direction: what stands in for them, and what the promise takes.
+
+"A missing income is never better than any income" needs a fill from which no value can do worse.
+Along a column with a direction that is an end of its values: the lowest if more is better. A
+network has to know this end, so that columns of numbers get knots, beyond which scores are
+constant, unless a logarithm has its floor there. Without a direction of the column the fill
+stands in the middle, and the indicator needs a least slope: as much as the score can change from
+there to any value. The same holds for categories, of which missing is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from isotone.certificate.missing import value_range
+from isotone.estimators.columns import fills_of
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category, Column, Number, Ordered, missing_name
+from isotone.inputs.knots import Knots, place_knots
+from isotone.inputs.scaling import Scaling
+from isotone.typing import Floats, Indices, Signs
+
+N_TILES = 8  # of columns with a direction; others have two, as the least slope grows with them
+_CLOSE = 1e-9  # values that differ by less, relative to their size, are one
+_SURPLUS = 1.0 + 2.0**-5  # of a least slope: inputs are rounded to a grid of at most 2⁻⁶
+
+
+@dataclass(frozen=True, eq=False)
+class Completed:
+    """Columns with fills, their features, and where columns of numbers must have knots."""
+
+    inputs: Inputs
+    X: Floats
+    knots: Mapping[str, Floats]
+
+
+def complete(
+    inputs: Inputs, X: Floats, weight: Floats, directions: Signs, missing: Signs
+) -> Completed:
+    """Give every column a fill that needs one: the median, or where a direction wants it.
+
+    Parameters
+    ----------
+    X : (n_rows, n_features), features without indicators, NaN where values are missing
+    directions, missing : (n_outputs, n_columns), of the columns and of their missing values
+    """
+    inputs, X = _with_categories(inputs, X, missing)
+    fills, knots = fills_of(inputs, X, weight), {}
+    for i in np.flatnonzero(missing.any(axis=0)).tolist():
+        column, place = inputs.columns[i], _place(directions[:, i], missing[:, i])
+        if isinstance(column, Ordered):
+            fills[column.name] = (len(column.categories) - 1) * place
+        elif isinstance(column, Number):
+            x = X[:, inputs.uncompleted.index(column.name)]
+            present = ~np.isnan(x) & (weight > 0)
+            own = _knots(x[present], weight[present], 2 if place == 0.5 else N_TILES)
+            knots[column.name] = own
+            fills[column.name] = float(own[round((len(own) - 1) * place)])
+    inputs = inputs.with_fills(fills)
+    return Completed(inputs, np.column_stack(inputs.complete(list(X.T))), knots)
+
+
+def refuse_directed(missing: Signs, names: Sequence[str]) -> None:
+    """Raise `ValueError` if missing values have a direction, where they are refused."""
+    if missing.any():
+        name = names[int(missing.any(axis=0).argmax())]
+        raise ValueError(
+            f"`monotonic_cst` gives a direction to 'missing({name})', but missing='error' refuses "
+            "missing values; set missing='indicator', or leave the direction out"
+        )
+
+
+def _place(directions: Signs, missing: Signs) -> float:
+    """Where the fill stands among the values: at 0, the lowest, at 1, the highest, or between."""
+    wanted = set((directions * missing)[missing != 0].tolist())
+    return (wanted.pop() + 1) / 2 if len(wanted) == 1 else 0.5
+
+
+def _with_categories(inputs: Inputs, X: Floats, missing: Signs) -> tuple[Inputs, Floats]:
+    """A category for missing values where these have a direction and training has none."""
+    columns = list(inputs.columns)
+    for i in np.flatnonzero(missing.any(axis=0)).tolist():
+        column = columns[i]
+        if isinstance(column, Category) and None not in column.categories:
+            before = sum(len(c.features) for c in columns[: i + 1])
+            columns[i] = replace(column, categories=(*column.categories, None))
+            X = np.insert(X, before, 0.0, axis=1)
+    return Inputs(tuple(columns)), X
+
+
+def _knots(x: Floats, weight: Floats, n_tiles: int) -> Floats:
+    """Knots of two or more tiles, from the lowest value to the highest."""
+    values, place = np.unique(x, return_inverse=True)
+    low, high = (values[0], values[-1]) if len(values) else (0.0, 0.0)
+    size = max(abs(low), abs(high))
+    if high - low <= max(_CLOSE * size, 1e-290):
+        return np.array([low - max(size, 1.0), low, low + max(size, 1.0)])
+    total, order = np.zeros(len(values)), np.argsort(weight)  # sums of any order of the rows
+    np.add.at(total, place[order], weight[order])
+    knots = place_knots(values, total, n_tiles)
+    enough = Knots.at([knots]).n_copies > 1
+    return knots if enough else np.array([low, low / 2 + high / 2, high])
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a network sees of the features: each of them scaled, or in copies between knots.
+
+    Parameters
+    ----------
+    sources : for every input of the network the number of its feature, ascending
+    scaling : of the inputs
+    """
+
+    sources: Indices
+    scaling: Scaling
+
+    @classmethod
+    def of(cls, scaling: Scaling, inputs: Inputs, knots: Mapping[str, Floats]) -> View:
+        """Copies of the features that have knots, unless their fill stands at a floor."""
+        parts = []
+        for k, name in enumerate(inputs.encoded):
+            part = scaling.take([k])
+            if name in knots and not _is_lowest(part, inputs.owner(k).fill):
+                part = Knots.at([knots[name]]).scaling
+            parts.append(part)
+        sources = np.repeat(np.arange(len(parts)), [part.n_features for part in parts])
+        return cls(sources, Scaling.join(parts))
+
+    @property
+    def copies(self) -> tuple[int, ...]:
+        """The sources, or nothing if the inputs are the features."""
+        several = len(self.sources) > len(np.unique(self.sources))
+        return tuple(self.sources.tolist()) if several else ()
+
+    def transform(self, X: Floats) -> Floats:
+        """Inputs of the network, (n_rows, n_inputs), of features (n_rows, n_features)."""
+        several = np.bincount(self.sources)[self.sources] > 1
+        with np.errstate(over="ignore"):
+            x = self.scaling.transform(X[:, self.sources])
+        return np.where(several, np.clip(x, -1.0, 1.0), x)
+
+    def reaches(self, inputs: Inputs, directions: Signs, missing: Signs) -> dict[int, Floats]:
+        """How far inputs may be moved when a value is taken away that has no direction.
+
+        For the input of every indicator that needs a least slope, (n_values, n_inputs).
+        """
+        found = {}
+        for i in np.flatnonzero(missing.any(axis=0)).tolist():
+            column = inputs.columns[i]
+            if isinstance(column, Category) or _place(directions[:, i], missing[:, i]) == 0.5:
+                feature = inputs.encoded.index(missing_name(column.name))
+                own = int(np.searchsorted(self.sources, feature))
+                found[own] = self._moves(inputs, column, own)
+        return found
+
+    def _moves(self, inputs: Inputs, column: Column, indicator: int) -> Floats:
+        u = self.transform(_missing_rows(inputs, column))
+        moves: Floats = np.abs(u[1:] - u[0]) * _SURPLUS
+        moves[:, indicator] = 0.0
+        return moves
+
+
+def _missing_rows(inputs: Inputs, column: Column) -> Floats:
+    """Features of a row in which the value is missing, and of others; all else is 0.
+
+    The others have the lowest and the highest value of the column, or every category.
+    """
+    encoded = inputs.encoded
+    indicator = encoded.index(missing_name(column.name))
+    if isinstance(column, Category):
+        own = [encoded.index(name) for name in column.features]
+        rows = np.eye(len(encoded))
+        return rows[[indicator, *(k for k in own if k != indicator)]]
+    rows = np.zeros((3, len(encoded)))
+    rows[0, indicator] = 1.0
+    rows[:, encoded.index(column.name)] = column.fill, *value_range(column)
+    return rows
+
+
+def _is_lowest(scaling: Scaling, fill: float | None) -> bool:
+    """Whether no value of the only column is below its fill once it is scaled."""
+    with np.errstate(over="ignore"):
+        scaled, lowest = scaling.transform(np.array([[fill], [-1e308]], np.float64))[:, 0]
+    return bool(scaled == lowest)

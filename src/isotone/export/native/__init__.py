@@ -1,0 +1,1 @@
+"""C++ and CUDA: headers with the numbers of a model."""

@@ -1,0 +1,156 @@
+"""The steps of a network as nodes of an ONNX graph, from the features on.
+
+Units are rows and events are columns. Copies of columns are looked up: how many ends are not above
+a value counts the place of the copy that moves, and Gather takes its numbers from tables.
+"""
+
+from __future__ import annotations
+
+import operator
+from functools import reduce
+
+import numpy as np
+
+from isotone.export import exactness
+from isotone.export.comparators import rounds
+from isotone.export.formulas import activate, clamp, log, snap, uses_exp
+from isotone.export.onnx.graph import Graph, Tensor
+from isotone.frozen.lookup import Copies
+from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.program import Language
+from isotone.frozen.steps import Dense, Members, Pointwise, Sort
+from isotone.typing import Indices, Precision, Reals
+
+
+class Nodes(Language[Tensor]):
+    """The score of features x, (n_features, n_rows).
+
+    Parameters
+    ----------
+    frozen : in the precision of the graph
+    ordered : sums in the order of the model, or else by products of matrices
+    topk : sorts by TopK, or else by networks of comparators
+    """
+
+    def __init__(
+        self, graph: Graph, frozen: FrozenNetwork, x: Tensor, *, ordered: bool, topk: bool
+    ) -> None:
+        if frozen.precision == "float32":
+            exactness.refuse_scaling_beyond_float32(frozen.scaling)
+        self.graph, self.frozen = graph, frozen
+        self.ordered, self.topk = ordered, topk
+        self.x = x
+        self.cells: list[tuple[Tensor | None, Tensor]] = []
+
+    def score(self) -> Tensor:
+        """The outputs, (n_outputs, n_rows)."""
+        frozen = self.frozen
+        if frozen.copies is None:
+            u = self._scaled(self.x)
+            return self._sum(self.run(frozen.steps, u), frozen.residual, u)
+        self.cells = self._cells(frozen.copies)
+        g = self.run(frozen.steps, self.cells[0][1], copies=True)
+        return self._look_up(g, frozen.residual, frozen.copies)
+
+    def dense(self, step: Dense, h: Tensor) -> Tensor:
+        return self._sum(self.graph.column(step.bias), step.weight, h)
+
+    def look_up(self, step: Dense, h: Tensor) -> Tensor:
+        assert self.frozen.copies is not None
+        return self._look_up(self.graph.column(step.bias), step.weight, self.frozen.copies)
+
+    def sort(self, step: Sort, h: Tensor) -> Tensor:
+        if step.group_size == 1:
+            return h
+        if self.topk:
+            return self.graph.topk(h, step.group_size)
+        return _sort_network(self.graph, step.group_size, h)
+
+    def pointwise(self, step: Pointwise, h: Tensor) -> Tensor:
+        graph = self.graph
+        wide: Precision = "float64" if uses_exp(step) else graph.precision
+        return graph.cast(activate(graph, step, graph.cast(h, wide)), graph.precision)
+
+    def members(self, step: Members, h: Tensor, copies: bool) -> Tensor:
+        parts = zip(self.parts(step, h, copies), step.weights, strict=True)
+        return reduce(operator.add, [part * weight for part, weight in parts])
+
+    def _sum(self, start: Tensor, weight: Reals, h: Tensor) -> Tensor:
+        """W h + start, by a product of matrices or in the order of `FrozenNetwork.score`."""
+        if not self.ordered:
+            return self.graph.matmul(weight, h) + start
+        for k, row in enumerate(self.graph.rows(h)):
+            start = start + row * self.graph.column(weight[:, k])
+        return start
+
+    def _look_up(self, total: Tensor, weight: Reals, copies: Copies) -> Tensor:
+        """W φ + total, column after column, C before the copy that moves."""
+        sums = copies.sums(weight)
+        for (place, phi), first, count in zip(
+            self.cells, copies.firsts, copies.counts, strict=True
+        ):
+            if place is None:
+                total = total + phi * self.graph.column(weight[:, first])
+            else:
+                own = slice(first, first + count)
+                total = total + self.graph.pick(sums[:, own], place)
+                total = total + phi * self.graph.pick(weight[:, own], place)
+        return total
+
+    def _scaled(self, x: Tensor) -> Tensor:
+        """What enters the first step, (n_features, n_rows)."""
+        scaling, graph = self.frozen.scaling, self.graph
+        x = self._logged(x, np.arange(scaling.n_features))
+        x = (x - graph.column(scaling.center)) * graph.column(scaling.factor)
+        return self._clamped(x, self.frozen.clip)
+
+    def _clamped(self, x: Tensor, reach: float) -> Tensor:
+        x = clamp(self.graph, x, -reach, reach)
+        return x if self.frozen.grid is None else snap(self.graph, x, self.frozen.grid)
+
+    def _cells(self, copies: Copies) -> list[tuple[Tensor | None, Tensor]]:
+        """Of every column the place of the copy that moves, if there are several, and φ."""
+        x = self._logged(self.x, copies.firsts)
+        places = zip(self.graph.rows(x), copies.ends, copies.firsts, copies.counts, strict=True)
+        return [self._cell(row, ends, int(first), count) for row, ends, first, count in places]
+
+    def _cell(
+        self, x: Tensor, ends: Reals, first: int, count: int
+    ) -> tuple[Tensor | None, Tensor]:
+        graph, own = self.graph, slice(first, first + count)
+        center, factor = (getattr(self.frozen.scaling, name)[own] for name in ("center", "factor"))
+        if count == 1:
+            x = (x - graph.column(center)) * graph.column(factor)
+            return None, self._clamped(x, self.frozen.clip)
+        place = graph.count_up_to(x, ends)
+        x = (x - graph.pick(center[None], place)) * graph.pick(factor[None], place)
+        return place, self._clamped(x, 1.0)
+
+    def _logged(self, x: Tensor, features: Indices) -> Tensor:
+        """Rows of x, one for each of these features, those with a logarithm replaced by it."""
+        graph, scaling = self.graph, self.frozen.scaling
+        is_log = scaling.log[features]
+        if not is_log.any():
+            return x
+        chosen, rest = np.flatnonzero(is_log), np.flatnonzero(~is_log)
+        v = graph.take(x, chosen) + graph.column(scaling.offset[features][chosen])
+        v = graph.op("Max", v, graph.column(scaling.floor[features][chosen]))
+        v = graph.op("Log", v) if graph.precision == "float32" else log(graph, v)
+        if len(rest) == 0:
+            return v
+        joined = graph.join([v, graph.take(x, rest)])
+        return graph.take(joined, np.argsort(np.concatenate([chosen, rest])))
+
+
+def _sort_network(graph: Graph, group_size: int, h: Tensor) -> Tensor:
+    """Rounds of Min and Max on gathered rows; `place` is where every unit is now."""
+    n = h.n_rows
+    place = np.arange(n)
+    for pairs in rounds(group_size, n):
+        first, second = np.array(pairs).T
+        rest = np.setdiff1d(np.arange(n), np.array(pairs))
+        a, b = graph.take(h, place[first]), graph.take(h, place[second])
+        kept = [graph.take(h, place[rest])] if len(rest) else []
+        h = graph.join([graph.op("Min", a, b), graph.op("Max", a, b), *kept])
+        place = np.argsort(np.concatenate([first, second, rest]))
+    return graph.take(h, place)

@@ -1,0 +1,1 @@
+"""SQL: one SELECT that scores the raw table where it lives."""

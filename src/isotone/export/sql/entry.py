@@ -1,0 +1,134 @@
+"""What enters the first step, in SQL: scaled features, or copies of them that are looked up.
+
+A look-up is a tree of comparisons with the places between the copies of a column, whose leaves are
+the numbers, or products, of one copy each. Its depth grows with the logarithm of their number.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+from isotone.export.formulas import clamp, log, snap
+from isotone.export.sql.statement import Expression, Statement, vanishing
+from isotone.frozen.lookup import Copies
+from isotone.frozen.network import FrozenNetwork
+from isotone.typing import Floats, Reals
+
+Units = list[Expression]
+
+_MOST_TERMS = 256  # in one sum: databases limit the depth of an expression to 1000
+_LARGEST = sys.float_info.max
+
+
+def scaled(statement: Statement, frozen: FrozenNetwork, i: int, x: Expression) -> Expression:
+    """One feature as it enters the first step; NULL unless it is a finite number."""
+    scaling = frozen.scaling
+    if scaling.log[i]:
+        shifted = statement.let(x + float(scaling.offset[i]))
+        x = log(statement, statement.maximum(shifted, float(scaling.floor[i])))
+    factor = float(scaling.factor[i])
+    x = near(statement, x - float(scaling.center[i]), 2.0 * frozen.clip / factor)
+    return _clamped(statement, x * factor, frozen.clip, frozen.grid)
+
+
+def near(statement: Statement, x: Expression, reach: float) -> Expression:
+    """`x` clamped where its product is clipped anyway, because PostgreSQL refuses to overflow."""
+    if statement.dialect != "postgresql":
+        return x
+    reach = min(reach, _LARGEST)
+    return statement.let(clamp(statement, x, -reach, reach))
+
+
+def _clamped(statement: Statement, x: Expression, reach: float, grid: float | None) -> Expression:
+    x = statement.let(clamp(statement, statement.let(x), -reach, reach))
+    return x if grid is None else snap(statement, x, grid)
+
+
+def sum_of(statement: Statement, start: Expression, weights: Reals, h: Units) -> Expression:
+    """start + w₀ h₀ + w₁ h₁ + …, which SQL adds from the left, as `score` does.
+
+    A weight of zero stays: its product is NULL where the unit is.
+    """
+    for k, (weight, unit) in enumerate(zip(weights, h, strict=True)):
+        if k and k % _MOST_TERMS == 0:
+            start = statement.let(start)
+        start = start.plus_product(float(weight), unit)
+    return statement.let(start)
+
+
+@dataclass(frozen=True, eq=False)
+class LookUp:
+    """Of every column the place of the copy that moves, counted from 0, and that copy."""
+
+    statement: Statement
+    copies: Copies
+    place: Units
+    phi: Units
+
+    @classmethod
+    def of(cls, statement: Statement, frozen: FrozenNetwork, copies: Copies, x: Units) -> LookUp:
+        place, phi = [], []
+        for s, (first, count) in enumerate(zip(copies.firsts, copies.counts, strict=True)):
+            if count == 1:
+                place.append(statement.number(0.0))
+                phi.append(scaled(statement, frozen, int(first), x[s]))
+            else:
+                ends = copies.ends[s][np.isfinite(copies.ends[s])]
+                found = statement.among(x[s], ends.tolist(), _numbers(statement, range(count)))
+                place.append(statement.let(found))
+                phi.append(_moving(statement, frozen, x[s], place[s], slice(first, first + count)))
+        return cls(statement, copies, place, phi)
+
+    def add(self, start: Units, weight: Reals) -> Units:
+        """start + W φ, column after column, C before the copy that moves."""
+        rows = zip(start, weight, self.copies.sums(weight), strict=True)
+        return [self._add(unit, w, sums) for unit, w, sums in rows]
+
+    def _add(self, total: Expression, weights: Reals, sums: Reals) -> Expression:
+        let, places = self.statement.let, zip(self.copies.firsts, self.copies.counts, strict=True)
+        for s, (first, count) in enumerate(places):
+            phi, own = self.phi[s], slice(first, first + count)
+            if count == 1:
+                total = total.plus_product(float(weights[first]), phi)
+            else:
+                products = [phi * float(w) for w in weights[own]]
+                total = total.plus(self._choose(s, _numbers(self.statement, sums[own])))
+                total = total.plus(self._choose(s, products))
+            if s % (_MOST_TERMS // 4) == _MOST_TERMS // 4 - 1:
+                total = let(total)
+        return let(total)
+
+    def _choose(self, s: int, leaves: Units) -> Expression:
+        return _choose(self.statement, self.place[s], leaves)
+
+
+def _numbers(statement: Statement, values: Reals | range) -> Units:
+    return [statement.number(float(value)) for value in values]
+
+
+def _choose(statement: Statement, place: Expression, leaves: Units) -> Expression:
+    """The leaf with the number `place`."""
+    return statement.among(place, [float(k) for k in range(1, len(leaves))], leaves)
+
+
+def _moving(
+    statement: Statement, frozen: FrozenNetwork, x: Expression, place: Expression, own: slice
+) -> Expression:
+    """φ of the copy that moves: clamp((x − c) a, −1, 1), snapped."""
+    scaling = frozen.scaling
+    factors: Floats = scaling.factor[own]
+
+    def pick(values: Floats) -> Expression:
+        return statement.let(_choose(statement, place, _numbers(statement, values)))
+
+    distance, factor = statement.let(x - pick(scaling.center[own])), pick(factors)
+    product = distance * factor
+    if statement.dialect == "postgresql":  # which refuses to overflow, and to vanish
+        reach = pick(np.minimum(2.0 / factors, _LARGEST))
+        close = statement.let(statement.between(distance, reach))
+        smallest = pick(np.array([vanishing(float(a)) for a in factors]))
+        product = statement.unless_within(close, smallest, close * factor)
+    return _clamped(statement, product, 1.0, frozen.grid)

@@ -1,0 +1,262 @@
+"""A missing value is never better, or never worse, than any value: to the last bit."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from isotone import (
+    Category,
+    Certificate,
+    FrozenNetwork,
+    Inputs,
+    Knots,
+    MonotonicNetwork,
+    Number,
+    Ordered,
+    Scaling,
+    certify,
+    freeze,
+)
+from isotone.frozen.steps import Dense, Steps
+from networks import small
+
+KNOTS = [-2.0, 0.1, 0.7, 3.5]
+GRADES = ("C", "B", "A", "A+")
+CITIES = ("Lima", "Oslo", "Rome")
+
+
+@torch.no_grad()
+def spoil(network: MonotonicNetwork, missing: int, rng: np.random.Generator) -> MonotonicNetwork:
+    """Weights at their bounds: of random signs, or such that g goes against every promise."""
+    against = rng.random() < 0.5
+    for k, parameter in enumerate(network.parameters()):
+        parameter.copy_(torch.as_tensor(rng.normal(size=parameter.shape)))
+        if parameter.ndim == 2 and against:
+            parameter.abs_()
+            if k == 0:
+                directions = network.directions()[:1]
+                parameter.mul_(torch.as_tensor(np.where(directions, -directions, missing)))
+        parameter.mul_(10.0 ** rng.uniform(0, 3))
+    return network
+
+
+def draw(
+    seed: int,
+    missing: int,
+    column: int = 0,
+    *,
+    surplus: float | None = None,
+    fill: float | None = None,
+    n_outputs: int = 1,
+    outputs: Any = "values",
+) -> FrozenNetwork:
+    """A hostile model of a number with knots, a rank, a category and a plain number.
+
+    The missing values of the first three have the direction `missing`, and the first two the
+    direction `column`. Residuals are as large as it takes unless `surplus` says otherwise.
+    """
+    rng = np.random.default_rng(seed)
+    end = {-1: 0, 1: -1}.get(column * missing, 2)
+    ranks = {-1: 0.0, 1: 3.0}.get(column * missing, 1.5)
+    inputs = Inputs(
+        (
+            Number("income", fill=KNOTS[end] if fill is None else fill),
+            Ordered("grade", GRADES, fill=ranks),
+            Category("city", (*CITIES, None)),
+            Number("debt"),
+        ),
+        (0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8),
+    )
+    tiles, plain = Knots.at([KNOTS]).scaling, Scaling.identity(8)
+    scaling = Scaling(*(np.append(getattr(tiles, n), getattr(plain, n)) for n in tiles.to_dict()))
+    scale = 10.0 ** rng.uniform(-2, 2)
+    lipschitz = scale * rng.uniform(0.5, 2.0, 11)
+    cst = np.array([column] * 4 + [0] * 3 + [missing, 0, missing, missing])
+    table = np.zeros((n_outputs, 11))
+    table[0] = cst
+    needed = np.zeros(11)
+    if surplus is None:
+        needed[7] = lipschitz[4:7].max()
+        if not column:
+            needed[9] = 2 * max(lipschitz[0] + lipschitz[1], lipschitz[2])
+            needed[10] = 1.5 * lipschitz[3]
+    network = MonotonicNetwork(
+        [11, 16, 8, n_outputs],
+        monotonic_cst=table,
+        lipschitz=lipschitz,
+        least_slopes=needed if surplus is None else surplus,
+        group_size=4,
+        outputs=outputs,
+    )
+    return freeze(spoil(network, missing, rng), scaling=scaling, inputs=inputs)
+
+
+def rows(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    seams = [nudged for knot in KNOTS for nudged in neighbors(knot)]
+    values = [*seams, -1e308, 1e308, 0.0, 5e-324, *rng.normal(size=20) * 2]
+    return pd.DataFrame(
+        {
+            "debt": rng.normal(size=n) * 10.0 ** rng.uniform(-2, 3, n),
+            "city": rng.choice(np.array([*CITIES, None], object), n),
+            "grade": rng.choice(np.array([*GRADES, None], object), n),
+            "income": rng.choice([*values, np.nan], n),
+        }
+    )
+
+
+def neighbors(x: float) -> list[float]:
+    return [float(np.nextafter(x, -np.inf)), x, float(np.nextafter(x, np.inf))]
+
+
+def changed(frame: pd.DataFrame, column: str, value: Any) -> pd.DataFrame:
+    return frame.assign(**{column: pd.Series([value] * len(frame), dtype=frame[column].dtype)})
+
+
+def values_of(frame: pd.DataFrame, column: str) -> list[Any]:
+    known = {"grade": list(GRADES), "city": list(CITIES)}
+    return known.get(column) or sorted(frame["income"].dropna().unique())
+
+
+def largest_breach(frozen: FrozenNetwork, column: str, direction: int, seed: int) -> float:
+    """How far a missing value is on the wrong side of a value, at most; negative if nowhere."""
+    frame = rows(np.random.default_rng(seed), 300)
+    score = frozen.probability if frozen.of_classes else frozen.score
+
+    def first(X: pd.DataFrame) -> Any:
+        return score(X).reshape(len(X), -1)[:, 0]
+
+    without = first(changed(frame, column, None if column != "income" else np.nan))
+    present = [first(changed(frame, column, value)) for value in values_of(frame, column)]
+    return float(max((direction * (one - without)).max() for one in present))
+
+
+def verdicts(certificate: Certificate) -> dict[str, bool]:
+    return {v.column: v.real and v.computed is True for v in certificate.missing}
+
+
+PROVED = dict.fromkeys(("income", "grade", "city"), True)
+
+
+@pytest.mark.parametrize("column", [-1, 0, 1])
+@pytest.mark.parametrize("missing", [-1, 1])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_computed_score_of_any_value_breaks_a_proved_verdict(
+    seed: int, missing: int, column: int
+) -> None:
+    frozen = draw(seed, missing, column)
+    certificate = certify(frozen)
+    assert certificate.holds
+    assert verdicts(certificate) == PROVED
+    for name in PROVED:
+        assert largest_breach(frozen, name, missing, seed) <= 0.0
+    word = "higher" if missing < 0 else "lower"
+    assert (
+        f"a missing income, grade or city never gives a {word} score than any present value"
+        in (certificate.about_missing)
+    )
+
+
+@pytest.mark.parametrize("column", [-1, 0, 1])
+@pytest.mark.parametrize("missing", [-1, 1])
+def test_directions_of_classes_are_about_probabilities(missing: int, column: int) -> None:
+    frozen = draw(3, missing, column, n_outputs=3, outputs="logits")
+    assert verdicts(certify(frozen)) == PROVED
+    for name in PROVED:
+        assert largest_breach(frozen, name, missing, 3) <= 0.0
+    assert "probability of 0 than any present value" in certify(frozen).about_missing
+
+
+def test_a_fill_inside_the_knots_is_compared_with_itself_alone() -> None:
+    frozen = draw(0, -1, 1, fill=0.7)
+    certificate = certify(frozen)
+    assert certificate.holds
+    assert verdicts(certificate) == PROVED | {"income": False}
+    assert "a missing income never gives a higher score than 0.7, and nothing is promised" in (
+        certificate.about_missing
+    )
+    frame = rows(np.random.default_rng(0), 300)
+    same, without = (frozen.score(changed(frame, "income", v)) for v in (0.7, np.nan))
+    assert np.all(without <= same)
+
+
+def test_the_slope_along_the_indicator_alone_proves_nothing_of_free_columns() -> None:
+    broken = 0.0
+    for seed in range(6):
+        frozen = draw(seed, -1, surplus=0.0)
+        certificate = certify(frozen)
+        assert certificate.holds
+        assert not any(verdicts(certificate).values())
+        assert "a missing city" not in certificate.about_missing.split("nothing is promised")[0]
+        broken = max(broken, largest_breach(frozen, "city", -1, seed))
+    assert broken > 0.0
+
+
+def weaken(steps: Steps, feature: int) -> Steps:
+    """The steps with a larger weight of one input."""
+    first = steps[0]
+    assert isinstance(first, Dense)
+    weight = first.weight.copy()
+    weight[:, feature] *= 64.0
+    return (Dense(weight, first.bias), *steps[1:])
+
+
+def test_an_indicator_that_weighs_too_much_gets_no_verdict() -> None:
+    frozen = draw(1, -1, 1)
+    spoiled = replace(frozen, steps=weaken(frozen.steps, 9))
+    certificate = certify(spoiled)
+    assert not certificate.holds
+    assert verdicts(certificate) == PROVED | {"income": False}
+    assert "never" not in certificate.about_missing
+
+
+def test_float32_promises_it_up_to_the_drop_of_directions() -> None:
+    frozen = freeze(draw(2, -1, 1), precision="float32")
+    certificate = certify(frozen)
+    assert [(v.real, v.computed) for v in certificate.missing] == [(True, None)] * 3
+    assert "just as exactly, a missing income, grade or city never" in certificate.about_missing
+    assert certificate.drop >= max(v.needed for v in certificate.missing) > 0.0
+    assert largest_breach(frozen, "income", -1, 2) <= certificate.drop
+
+
+def test_the_json_holds_the_verdicts() -> None:
+    found = certify(draw(0, -1, 1)).to_dict()["missing"]
+    assert [entry["column"] for entry in found] == ["income", "grade", "city"]
+    assert all(entry["least"] >= entry["needed"] > 0 for entry in found)
+
+
+def test_a_fill_is_the_same_number_beside_a_column_of_float32() -> None:
+    frozen = draw(0, -1, 1, fill=0.1)
+    frame = rows(np.random.default_rng(0), 300)
+    without = changed(frame, "income", np.nan)
+    single = without.assign(income=without["income"].astype(np.float32))
+    assert np.array_equal(frozen.score(without), frozen.score(single))
+    value = Inputs((Number("a", fill=0.1),)).encode({"a": np.array([np.nan], np.float32)})
+    assert value[0, 0] == 0.1
+
+
+@pytest.mark.parametrize("kind", ["one column", "many columns"])
+def test_judging_many_categories_takes_little_memory(kind: str) -> None:
+    """Only the features of the column itself are looked at."""
+    n = 2048
+    texts = [f"c{k}" for k in range(n - 1)]
+    columns = (
+        (Category("x", (*texts, None)),)
+        if kind == "one column"
+        else tuple(Category(text, ("a", None)) for text in texts[: n // 2])
+    )
+    inputs = Inputs(columns)
+    cst = [-int(name.startswith("missing")) for name in inputs.features]
+    frozen = replace(small(tuple(cst)), inputs=inputs, features=inputs.features)
+    tracemalloc.start()
+    found = certify(frozen).missing
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(found) == len(columns)
+    assert most < 64 * 2**20

@@ -1,0 +1,125 @@
+"""One walk over steps: every language knows every kind; what a new kind lacks is named."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+
+import isotone
+from isotone.frozen.program import Kind, Language, flatten
+from isotone.frozen.reference import Units
+from isotone.frozen.steps import (
+    Dense,
+    Members,
+    Sort,
+    Step,
+    arrays_of,
+    assemble,
+    change_first,
+    change_last,
+    describe,
+    residual_block,
+    work_of,
+)
+from networks import every_step
+
+PACKAGE = Path(isotone.__file__).parent
+RUNTIME = PACKAGE.parents[1] / "cpp" / "runtime"
+KINDS = {kind.kind for kind in get_args(Step)}
+
+
+def languages() -> list[type]:
+    """All of them, wherever they are written."""
+    for path in PACKAGE.rglob("*.py"):
+        if "(Language[" in path.read_text():
+            parts = path.relative_to(PACKAGE).with_suffix("").parts
+            importlib.import_module(".".join(("isotone", *parts)))
+    return [cls for cls in Language.__subclasses__() if cls.__module__.startswith("isotone.")]
+
+
+def test_every_language_says_what_every_step_becomes() -> None:
+    """A kind without a method in `Language`, or a language without a method, is listed here."""
+    found = languages()
+    homes = {cls.__module__.removeprefix("isotone.") for cls in found}
+    assert homes == {
+        *("frozen.program", "frozen.reference", "certificate.bounds"),
+        *("export.native.cuda", "export.onnx.nodes", "export.sql.select", "export.torch"),
+    }
+    lacking = {cls.__qualname__: KINDS - set(dir(cls)) for cls in [Language, *found]}
+    assert not any(lacking.values()), lacking
+    unwritten = {cls.__qualname__: set(cls.__abstractmethods__) for cls in found}  # type: ignore[attr-defined]
+    assert not any(unwritten.values()), unwritten
+
+
+def test_the_page_and_the_runtime_know_every_kind() -> None:
+    page = (PACKAGE / "report" / "web" / "model.js").read_text()
+    assert set(re.findall(r'case "(\w+)":', page)) >= KINDS
+    models = "".join(path.read_text() for path in RUNTIME.glob("*.hpp"))
+    (enum,) = re.findall(r"enum class Kind[^{]*\{([^}]*)\}", models)
+    assert set(get_args(Kind)) == set(re.findall(r"\w+", re.sub(r"//.*", "", enum)))
+
+
+def test_a_language_that_lacks_a_step_cannot_be_made() -> None:
+    class Partial(Language[int]):
+        def dense(self, step: Dense, h: int) -> int:
+            return h
+
+    with pytest.raises(TypeError, match="members"):
+        Partial()  # type: ignore[abstract]
+
+
+def dense(n_out: int, n_in: int, seed: int = 0) -> Dense:
+    rng = np.random.default_rng(seed)
+    return Dense(rng.normal(size=(n_out, n_in)), rng.normal(size=n_out))
+
+
+def test_a_residual_block_is_the_sum_of_its_units_and_its_branch() -> None:
+    h = np.random.default_rng(1).normal(size=(4, 50))
+    branch = (dense(4, 4), Sort(2))
+    block = residual_block(0.5, 0.25, branch)
+    assert block.is_residual
+    assert np.array_equal(Units().run((block,), h), 0.5 * h + 0.25 * Units().run(branch, h))
+    kinds = [i.kind for i in flatten((block, dense(1, 4)), 4, None)]
+    assert kinds == ["save", "dense", "sort", "merge", "dense"]
+
+
+def test_members_may_be_the_identity_anywhere() -> None:
+    h = np.random.default_rng(1).normal(size=(4, 50))
+    for members in (((), (dense(4, 4),), ()), ((dense(4, 4),), ())):
+        step = Members((0.5, -0.25, 2.0)[: len(members)], members)
+        expected = sum(
+            w * (Units().run(m, h) if m else h) for w, m in zip(step.weights, members, strict=True)
+        )
+        assert np.allclose(Units().run((step,), h), expected)
+        assert work_of((step,), 4) > 0
+
+
+@pytest.mark.parametrize("numbers", [True, False])
+def test_what_describes_steps_makes_them_again(numbers: bool) -> None:
+    steps = every_step(2).steps
+    arrays = arrays_of(steps)
+    described = describe(steps, numbers)
+    rebuilt = assemble(described, lambda _, name: arrays[name])
+    assert describe(rebuilt, True) == describe(steps, True)
+    assert [str(step) for step in rebuilt] == [str(step) for step in steps]
+
+
+def test_the_ends_of_steps_are_changed_in_every_member() -> None:
+    member = (dense(4, 3), Sort(2), dense(2, 4))
+    steps = (Members((0.5, 0.5), (member, member)),)
+    half = lambda step: Dense(0.5 * step.weight, step.bias)  # noqa: E731
+    for change, place in ((change_first, 0), (change_last, -1)):
+        changed = change(steps, half)[0]
+        assert isinstance(changed, Members)
+        for one in changed.members:
+            assert np.array_equal(one[place].weight, 0.5 * member[place].weight)  # type: ignore[union-attr]
+            assert np.array_equal(one[-1 - place].weight, member[-1 - place].weight)  # type: ignore[union-attr]
+        with pytest.raises(ValueError, match="a dense step is needed at this end"):
+            change((Sort(2),), half)
+    with pytest.raises(ValueError, match="at this end of the network; got None"):
+        change_last((residual_block(1.0, 1.0, member),), half)
