@@ -149,8 +149,14 @@ def is_facade(path: Path) -> bool:
 
 
 def files_of(modules: Iterable[str]) -> set[Path]:
-    """Of these modules alone, as far as they are ours."""
-    return {path for path in map(file_of, modules) if path is not None and not is_facade(path)}
+    """Of these modules alone."""
+    paths = {module: file_of(module) for module in modules}
+    if missing := [module for module, path in paths.items() if path is None]:
+        raise ValueError(
+            f"{', '.join(missing)} have no file of ours, but what they hold must be hashed; "
+            "name modules of studies or isotone by their full path"
+        )
+    return {path for path in paths.values() if path is not None and not is_facade(path)}
 
 
 def file_of(module: str) -> Path | None:

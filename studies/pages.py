@@ -18,17 +18,18 @@ from studies.study import Results, Study
 
 DOCS = ROOT / "docs"
 _BLOCK = re.compile(r"(<!-- begin (\w+)/(\w+)( table)? -->\n).*?(<!-- end -->)", re.DOTALL)
-_HEAD = "| the paper says | we measure | we get | reproduced |\n| --- | --- | --- | --- |\n"
+_HEADS = {"paper": ("the paper says", "we measure", "we get", "reproduced")}  # by group
+_HEAD = ("claim", "we measure", "we get", "holds")
 
 
-def claims_table(claims: Mapping[str, Claim], numbers: Mapping[str, float]) -> str:
-    """A Markdown table "paper says / we get"."""
-    rows = []
+def claims_table(group: str, claims: Mapping[str, Claim], numbers: Mapping[str, float]) -> str:
+    """A Markdown table of what is claimed, by the paper or by us, and what we get."""
+    rows = [f"| {' | '.join(_HEADS.get(group, _HEAD))} |\n| --- | --- | --- | --- |\n"]
     for name, claim in claims.items():
         number = numbers[name]
         cells = claim.paper, claim.measured, show(number), claim.verdict(number)
         rows.append("| " + " | ".join(cells) + " |\n")
-    return _HEAD + "".join(rows)
+    return "".join(rows)
 
 
 def show(number: float) -> str:
@@ -63,5 +64,6 @@ def _renew(block: re.Match[str], results: Mapping[tuple[str, str], Results]) -> 
     found = results.get((group, name))
     if found is None:
         return block.group()
-    table = found.table if own else claims_table(Study(group, name).claims, found.numbers)
+    claims = Study(group, name).claims
+    table = found.table if own else claims_table(group, claims, found.numbers)
     return f"{begin}\n{table.strip()}\n\n{end}"

@@ -1,7 +1,7 @@
 """Compare: every contestant on every data set, `python -m studies.tabular.compare`.
 
 Two processes with one thread each. What has been computed is kept: stop it whenever you like. Once
-all is there, `results.json` and the tables of `docs/tabular.md` are written.
+all is there, `results.json` and the tables of the two pages in `docs` are written.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from rich.console import Console
 
 from studies.fingerprint import ROOT
 from studies.jobs import Done, Job, run_jobs
-from studies.tabular import beginnings, rehearsal
-from studies.tabular.beginnings import AUTHORS, INITS, Beginning
-from studies.tabular.cells import CONTESTANTS, Cell
 from studies.tabular.contest import Contestant
 from studies.tabular.datasets import LOADERS, load
 from studies.tabular.files import NoDataError
-from studies.tabular.picture import write_picture
-from studies.tabular.protocols import N_SPLITS, Score
-from studies.tabular.reference import N_SEEDS, OWN, PUBLISHED, RUNS, SAME
-from studies.tabular.rehearsal import REHEARSED, Rehearsal
-from studies.tabular.tables import overview, save_results, summarize, write_page
+from studies.tabular.pages.picture import write_picture
+from studies.tabular.pages.tables import overview, save_results, summarize, write_pages
+from studies.tabular.protocols import beginnings, rehearsal
+from studies.tabular.protocols.beginnings import AUTHORS, INITS, Beginning
+from studies.tabular.protocols.cells import CONTESTANTS, Cell
+from studies.tabular.protocols.clean import N_SPLITS, Score
+from studies.tabular.protocols.reference import N_SEEDS, OWN, PUBLISHED, RUNS, SAME
+from studies.tabular.protocols.rehearsal import REHEARSED, Rehearsal
 
 QUICK = ("heart", "auto_mpg")
 
@@ -71,11 +71,11 @@ def report(scores: dict[Cell, Score], quick: bool, console: Console, partly: boo
     if known and (partly or len(known) == len(every)):
         results = summarize(known)
         save_results(results)
-        write_page(results)
+        write_pages(results)
         write_picture(results)
     elif not quick:
         n = len(every) - len(known)
-        console.print(f"{n} cells are missing; results.json and docs/tabular.md stay as they are")
+        console.print(f"{n} cells are missing; results.json and docs stay as they are")
     console.print(overview(results), highlight=False, markup=False, soft_wrap=True)
 
 

@@ -17,19 +17,11 @@ from typing import Any
 
 import torch
 
-from studies.trigger.analysis import (
-    dependence,
-    detectors,
-    scan,
-    seeds,
-    smoothness,
-    speed,
-    study,
-    wrong,
-)
+from studies.trigger.analysis import study
 from studies.trigger.analysis.models import Effort, Trees
 from studies.trigger.analysis.study import FREE, OURS, TREES
 from studies.trigger.analysis.tables import Tables
+from studies.trigger.questions import dependence, detectors, scan, seeds, smoothness, speed, wrong
 from studies.trigger.simulation import checks
 
 

@@ -13,7 +13,7 @@ import torch
 from scipy.spatial import cKDTree
 
 from studies.claims import Claim, groups, load_claims
-from studies.fingerprint import ROOT, digest, fingerprint, sources
+from studies.fingerprint import ROOT, digest, files_of, fingerprint, sources
 from studies.pages import claims_table, show, write_pages
 from studies.paper.distance import SignedDistance
 from studies.paper.toys import OUTLIER, flower, logarithm, outlier
@@ -62,7 +62,7 @@ def test_the_documentation_says_what_is_expected(group: str, name: str, table: s
     claims = load_claims(group)[name]
     cells = [row.split(" | ")[2] for row in table.splitlines()[2:]]
     numbers = dict(zip(claims, map(float, cells), strict=True))
-    assert claims_table(claims, numbers).strip() == table
+    assert claims_table(group, claims, numbers).strip() == table
     for key, claim in claims.items():
         half_a_digit = 0.006 * abs(claim.value)
         assert abs(numbers[key] - claim.value) <= claim.tolerance + half_a_digit, key
@@ -167,7 +167,7 @@ def test_imports_count_as_what_they_bring(tmp_path: Path) -> None:
 
 
 def test_c_plus_plus_counts_where_it_is_used_and_byte_by_byte(tmp_path: Path) -> None:
-    used, unused = ("studies.paper.fig1_outlier", "studies.tabular.trees")
+    used, unused = ("studies.paper.fig1_outlier", "studies.tabular.models.trees")
     assert any(path.suffix == ".cpp" for path in sources(used))
     assert {path.suffix for path in sources(unused)} == {".py"}
     (tmp_path / "a.cpp").write_text("int a;")
@@ -246,3 +246,9 @@ def test_toys_have_the_noise_that_they_state() -> None:
     assert np.var(logs, axis=0) == pytest.approx(0.01 * logarithm().x[:, 0], rel=0.35)
     gap = logarithm(0, (2.5, 4.5)).x
     assert not np.any((gap > 2.5) & (gap < 4.5))
+
+
+def test_a_key_is_never_made_of_modules_that_are_not_there() -> None:
+    assert {path.name for path in files_of(["studies.tabular.protocols.clean"])} == {"clean.py"}
+    with pytest.raises(ValueError, match=r"studies.tabular.clean have no file of ours.*full path"):
+        files_of(["studies.tabular.clean"])

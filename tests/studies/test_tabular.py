@@ -17,22 +17,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from studies.tabular import (
-    beginnings,
-    cells,
-    compare,
-    files,
-    ours,
-    picture,
-    protocols,
-    reference,
-    stand_ins,
-    tables,
-)
+from studies.tabular import compare, files
 from studies.tabular.contest import BUDGET, Choice, Model, Problem, Table, View, sigmoid
 from studies.tabular.datasets import LOADERS, Dataset, load
 from studies.tabular.files import NoDataError, Source, find, unpack
-from studies.tabular.protocols import best_threshold, measure, split
+from studies.tabular.models import ours
+from studies.tabular.pages import picture, tables
+from studies.tabular.protocols import beginnings, cells, clean, reference
+from studies.tabular.protocols.clean import Score, best_threshold, measure, split, violations
+from studies.tabular.protocols.rehearsal import stand_ins
 
 needs_data = pytest.mark.skipif(
     not os.environ.get("ISOTONE_DATA"),
@@ -225,9 +218,9 @@ class Spy:
 
 def test_no_contestant_is_shown_test_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     data = toy()
-    monkeypatch.setattr(protocols, "load", lambda name: data)
+    monkeypatch.setattr(clean, "load", lambda name: data)
     spy = Spy()
-    score = protocols.clean(spy, "toy", 3)
+    score = clean.clean(spy, "toy", 3)
     test = split(data, 3).test
     assert not np.isin(np.concatenate([table.y for table in spy.shown]), test.y).any()
     assert score.value == pytest.approx(np.sqrt(np.mean((test.y - test.X[:, 0]) ** 2)))
@@ -237,9 +230,9 @@ def test_no_contestant_is_shown_test_rows(monkeypatch: pytest.MonkeyPatch) -> No
 def test_wrong_moves_are_found() -> None:
     data = toy()
     parts = split(data, 0)
-    assert protocols.violations(lambda X: X[:, 0] - X[:, 1], data, parts) == 0.0
-    assert protocols.violations(lambda X: X[:, 0] + X[:, 1], data, parts) == 0.5
-    assert protocols.violations(lambda X: np.sin(9 * X[:, 0]), data, parts) == 0.5
+    assert violations(lambda X: X[:, 0] - X[:, 1], data, parts) == 0.0
+    assert violations(lambda X: X[:, 0] + X[:, 1], data, parts) == 0.5
+    assert violations(lambda X: np.sin(9 * X[:, 0]), data, parts) == 0.5
 
 
 def test_metrics() -> None:
@@ -266,7 +259,7 @@ def test_contestants_learn_and_the_monotone_ones_are(name: str, task: Any) -> No
     assert problem.loss(parts.test.y, score) < problem.loss(parts.test.y, flat)
     assert model.n_parameters > 0
     if contestant.monotone:
-        assert protocols.violations(model.score, data, parts) == 0.0
+        assert violations(model.score, data, parts) == 0.0
     assert (model.slope is not None) == (contestant.needs == "isotone")
 
 
@@ -281,7 +274,7 @@ def test_ours_is_constant_outside_the_rows_it_learned_from(n_tiles: list[int | N
     edge = np.array([rows.X.min(axis=0), rows.X.max(axis=0)])
     beyond = np.array([[-9.0], [9.0]]) + edge
     assert np.array_equal(model.score(beyond), model.score(edge))
-    assert protocols.violations(model.score, data, split(data, 0)) == 0.0
+    assert violations(model.score, data, split(data, 0)) == 0.0
     assert model.slope is not None
     assert model.slope <= 2.0
 
@@ -297,7 +290,7 @@ def test_a_rehearsal_keeps_away_from_test_rows() -> None:
     small = toy(y=np.arange(400.0))
     large = toy(X=np.zeros((9000, 3)), y=np.arange(9000.0))
     for data, sizes in ((small, (180, 60, 80)), (large, (3000, 1000, 3200))):
-        parts = stand_ins.stand_ins(data, 1)
+        parts = stand_ins(data, 1)
         rows = [set(part.y) for part in (parts.train, parts.validation, parts.test)]
         assert tuple(len(part) for part in rows) == sizes
         assert len(set.union(*rows)) == sum(sizes)
@@ -347,7 +340,7 @@ def test_a_quick_comparison_runs_and_goes_on(tmp_path: Path) -> None:
     assert wanted[0].stored() is None
 
 
-def _with_large(scores: dict[cells.Cell, protocols.Score]) -> dict[cells.Cell, protocols.Score]:
+def _with_large(scores: dict[cells.Cell, Score]) -> dict[cells.Cell, Score]:
     return {
         replace(cell, contestant=name): score
         for cell, score in scores.items()
@@ -371,9 +364,10 @@ def test_verdicts_count_standard_errors_on_common_splits() -> None:
 
 
 def test_the_documentation_says_what_was_found() -> None:
-    page = tables.PAGE.read_text()
-    assert tables.render(page, tables.load_results()) == page
-    assert sorted(re.findall(r"<!-- table (\w+) -->", page)) == sorted(tables.TABLES)
+    pages = [page.read_text() for page in tables.PAGES]
+    assert [tables.render(page, tables.load_results()) for page in pages] == pages
+    found = re.findall(r"<!-- table (\w+) -->", "".join(pages))
+    assert sorted(found) == sorted(tables.TABLES)
 
 
 def test_the_picture_shows_by_how_many_errors_ours_is_ahead_of_the_best_peer() -> None:
@@ -388,7 +382,7 @@ def test_the_picture_shows_by_how_many_errors_ours_is_ahead_of_the_best_peer() -
 def test_tables_are_written_without_a_model_of_ours() -> None:
     results = tables.load_results()
     for table in results["clean"].values():
-        del table["isotone, taught"]
+        del table["isotone, distilled"]
     lines = tables.overview(results).splitlines()[2:]
     assert all(line.endswith("| – |") for line in lines)
     assert '"isotone": ' in tables.goal(results)

@@ -9,8 +9,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from studies.tabular import peers, reference, stacks
 from studies.tabular.contest import Problem, Table, View
+from studies.tabular.models import peers, stacks
+from studies.tabular.protocols import reference
 
 N, BATCH = 70, 32  # the last batch is not full
 RNG = np.random.default_rng(0)

@@ -12,12 +12,12 @@ from scipy import stats
 from isotone.typing import Floats
 from studies.trigger.simulation.candidates import CHARM, MIXED, corrected_mass, labels, pairs
 from studies.trigger.simulation.checks import resolution
-from studies.trigger.simulation.detector import Tracks, crossings, reconstruct
-from studies.trigger.simulation.ghosts import make_ghosts
-from studies.trigger.simulation.material import interactions
+from studies.trigger.simulation.detector.ghosts import make_ghosts
+from studies.trigger.simulation.detector.material import interactions
+from studies.trigger.simulation.detector.tracks import Tracks, crossings, reconstruct
+from studies.trigger.simulation.detector.vertices import closest_approach, fit, impact, primary
 from studies.trigger.simulation.parameters import PLANES, Parameters
 from studies.trigger.simulation.particles import Particles, Source
-from studies.trigger.simulation.vertices import closest_approach, fit, impact, primary
 
 PARAMETERS = Parameters()
 PERFECT = replace(PARAMETERS, hit_error=1e-9, scattering=1e-12, tail_share=0.0)

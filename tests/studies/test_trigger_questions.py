@@ -14,12 +14,13 @@ import pytest
 import isotone
 from isotone.typing import Floats
 from studies.trigger import __main__ as everything
-from studies.trigger.analysis import dependence, detectors, seeds, smoothness, study, wrong
-from studies.trigger.analysis.calibration import ERRORS, certified_flips, measured_flips
+from studies.trigger.analysis import study
 from studies.trigger.analysis.models import Effort, Lipschitz, train_many
 from studies.trigger.analysis.resampling import Sampled
 from studies.trigger.analysis.tables import FOUR, Candidates, Tables
 from studies.trigger.pages import page
+from studies.trigger.questions import dependence, detectors, seeds, smoothness, wrong
+from studies.trigger.questions.calibration import ERRORS, certified_flips, measured_flips
 from studies.trigger.simulation import checks
 from studies.trigger.simulation.candidates import KINDS
 from studies.trigger.simulation.parameters import Parameters

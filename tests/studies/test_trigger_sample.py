@@ -17,11 +17,16 @@ from distributed import Client
 from particle import Particle
 
 from clusters import CLOSED
-from studies.trigger.simulation import generators, parameters, sample
+from studies.trigger.simulation import parameters, sample
 from studies.trigger.simulation.candidates import BACKGROUND, FEATURES, MIXED, kinds
-from studies.trigger.simulation.channels import BEAUTY_CHANNELS, CHARM_CHANNELS, channels
-from studies.trigger.simulation.decays import decayer, lifetime
-from studies.trigger.simulation.hadrons import Library
+from studies.trigger.simulation.generation import generators
+from studies.trigger.simulation.generation.channels import (
+    BEAUTY_CHANNELS,
+    CHARM_CHANNELS,
+    channels,
+)
+from studies.trigger.simulation.generation.decays import decayer, lifetime
+from studies.trigger.simulation.generation.hadrons import Library
 from studies.trigger.simulation.parameters import LIGHT, SIZES, Parameters, Plan
 from studies.trigger.simulation.particles import Source
 from studies.trigger.simulation.storage import load_library, provenance, read, write

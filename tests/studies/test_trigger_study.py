@@ -12,12 +12,13 @@ import pytest
 import torch
 
 from isotone.nn.layers import LipschitzLinear
-from studies.trigger.analysis import study, tail
-from studies.trigger.analysis.dependence import thin
+from studies.trigger.analysis import study
 from studies.trigger.analysis.efficiency import by_channel, by_proper_time, passing
 from studies.trigger.analysis.models import Effort, train_free, train_lipschitz, train_trees
 from studies.trigger.analysis.tables import FOUR, TWO, Candidates, Hadrons, Tables, is_validation
 from studies.trigger.analysis.working_point import choose, n_validation
+from studies.trigger.questions import tail
+from studies.trigger.questions.dependence import thin
 from studies.trigger.simulation.candidates import KINDS
 from studies.trigger.simulation.checks import check
 from studies.trigger.simulation.parameters import SIZES, Parameters

@@ -1,6 +1,4 @@
-"""Analysis: models trained on the sample, their working point, and one module per question.
+"""Analysis: models trained on the sample, their working point, and the paper's figures.
 
-`study` trains and judges the models of the paper's figures. `scan` (λ), `seeds`, `smoothness`,
-`wrong` (another detector than simulated), `dependence` (ghosts and material), `speed` and `tail`
-ask further.
+`study` trains and judges the models; `studies.trigger.questions` asks further.
 """

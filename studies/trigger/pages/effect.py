@@ -7,7 +7,7 @@ from typing import Any
 from studies.trigger.analysis.efficiency import EDGES
 from studies.trigger.analysis.study import FREE, FREE_TREES, OURS, TREES
 from studies.trigger.pages.markdown import join, span, table
-from studies.trigger.simulation.channels import channels
+from studies.trigger.simulation.generation.channels import channels
 
 Numbers = dict[str, Any]
 MODELS = (FREE, FREE_TREES, TREES, OURS)

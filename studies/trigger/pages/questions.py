@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from studies.trigger.analysis.calibration import ERRORS
-from studies.trigger.analysis.detectors import DETECTORS, NOMINAL
 from studies.trigger.pages.effect import FLAVORS, MODELS, STEP
 from studies.trigger.pages.markdown import join, table
+from studies.trigger.questions.calibration import ERRORS
+from studies.trigger.questions.detectors import DETECTORS, NOMINAL
 
 Numbers = dict[str, Any]
 

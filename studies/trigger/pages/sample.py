@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from studies.trigger.analysis import dependence
 from studies.trigger.analysis.study import COMMITTED, FREE, OURS
 from studies.trigger.pages.markdown import join, table
-from studies.trigger.simulation.channels import channels
+from studies.trigger.questions import dependence
 from studies.trigger.simulation.checks import check
+from studies.trigger.simulation.generation.channels import channels
 
 Numbers = dict[str, Any]
 

@@ -1,5 +1,6 @@
 """Simulation: the sample. From left to right, a module imports only from modules to its left::
 
-parameters  particles  generators  channels  collisions  hadrons  decays
-detector  material  ghosts  vertices  candidates  tasks  storage  sample  checks
+    parameters  particles  generation  detector  candidates  tasks  storage  sample  checks
+
+`generation` is what Pythia does, `detector` what becomes of it in the detector.
 """

@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 
 from isotone.typing import Bools, Floats, Integers
-from studies.trigger.simulation.detector import Tracks
+from studies.trigger.simulation.detector.tracks import Tracks
+from studies.trigger.simulation.detector.vertices import Primary, closest_approach, fit, impact
 from studies.trigger.simulation.parameters import Parameters
 from studies.trigger.simulation.particles import Hadrons, Source, pseudorapidity
-from studies.trigger.simulation.vertices import Primary, closest_approach, fit, impact
 
 #: in the order of the network's inputs
 FEATURES = ("ln_fd_chi2", "sum_pt", "vertex_chi2", "ln_min_ip_chi2")

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from isotone.typing import Floats
 from studies.trigger.simulation.candidates import BACKGROUND, BEAUTY, CHARM, KINDS, kinds
-from studies.trigger.simulation.channels import channels
-from studies.trigger.simulation.detector import reconstruct
+from studies.trigger.simulation.detector.tracks import reconstruct
+from studies.trigger.simulation.generation.channels import channels
 from studies.trigger.simulation.parameters import Parameters
 from studies.trigger.simulation.particles import Particles
 from studies.trigger.simulation.storage import provenance, read
@@ -82,7 +82,7 @@ def _resolution() -> list[Check]:
 
 def _lifetimes(directory: Path) -> list[Check]:
     """Mean proper time before the truth cut over the lifetime, and its error."""
-    from studies.trigger.simulation.decays import lifetime
+    from studies.trigger.simulation.generation.decays import lifetime
     from studies.trigger.simulation.parameters import LIGHT
 
     hadrons = read(directory / "signal-hadrons.parquet")

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from studies.jobs import end_with_parent
-from studies.trigger.simulation.hadrons import Library
+from studies.trigger.simulation.generation.hadrons import Library
 from studies.trigger.simulation.parameters import SIZES, Parameters, Plan
 from studies.trigger.simulation.storage import load_library, read, write
 from studies.trigger.simulation.tasks import (

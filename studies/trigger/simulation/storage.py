@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from isotone.files import replacing
-from studies.trigger.simulation.hadrons import Library
+from studies.trigger.simulation.generation.hadrons import Library
 
 #: key of the provenance in a file
 KEY = "isotone.trigger"

@@ -12,17 +12,21 @@ import pyarrow.compute as pc
 
 from isotone.typing import Integers
 from studies.trigger.simulation.candidates import build
-from studies.trigger.simulation.channels import channels
-from studies.trigger.simulation.collisions import collide, collider
-from studies.trigger.simulation.decays import decay
-from studies.trigger.simulation.detector import reconstruct
-from studies.trigger.simulation.generators import cascade, seed_of
-from studies.trigger.simulation.ghosts import make_ghosts
-from studies.trigger.simulation.hadrons import Library, make_hadrons, make_multiplicities
-from studies.trigger.simulation.material import interact
+from studies.trigger.simulation.detector.ghosts import make_ghosts
+from studies.trigger.simulation.detector.material import interact
+from studies.trigger.simulation.detector.tracks import reconstruct
+from studies.trigger.simulation.detector.vertices import primary
+from studies.trigger.simulation.generation.channels import channels
+from studies.trigger.simulation.generation.collisions import collide, collider
+from studies.trigger.simulation.generation.decays import decay
+from studies.trigger.simulation.generation.generators import cascade, seed_of
+from studies.trigger.simulation.generation.hadrons import (
+    Library,
+    make_hadrons,
+    make_multiplicities,
+)
 from studies.trigger.simulation.parameters import Parameters, Plan
 from studies.trigger.simulation.particles import Batch
-from studies.trigger.simulation.vertices import primary
 
 #: samples of signal, and how much longer than in nature their hadrons live
 STRETCH = {"signal": 1.0, "longlived": 4.0}

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from studies.figures import BLUE, GREEN, ORANGE, draw, save
 from studies.fingerprint import ROOT
 from studies.pages import copy_picture
-from studies.tabular.tables import OURS, TITLES, Results, best_peer, compare
+from studies.tabular.pages.tables import OURS, TITLES, Results, best_peer, compare
 
 PICTURE = ROOT / "docs" / "figures" / "tabular-overview.png"
 _LIMIT = 8.0  # standard errors; models further behind stand at the edge

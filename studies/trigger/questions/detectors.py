@@ -16,11 +16,15 @@ import pyarrow as pa
 
 from isotone.typing import Integers
 from studies.trigger.analysis.tables import Candidates
-from studies.trigger.simulation.channels import channels
-from studies.trigger.simulation.collisions import collide, collider
-from studies.trigger.simulation.decays import decay
-from studies.trigger.simulation.generators import cascade, seed_of
-from studies.trigger.simulation.hadrons import Library, make_hadrons, make_multiplicities
+from studies.trigger.simulation.generation.channels import channels
+from studies.trigger.simulation.generation.collisions import collide, collider
+from studies.trigger.simulation.generation.decays import decay
+from studies.trigger.simulation.generation.generators import cascade, seed_of
+from studies.trigger.simulation.generation.hadrons import (
+    Library,
+    make_hadrons,
+    make_multiplicities,
+)
 from studies.trigger.simulation.parameters import Parameters
 from studies.trigger.simulation.storage import load_library, provenance, read, write
 from studies.trigger.simulation.tasks import finish, respond

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from isotone.typing import Floats, Integers
-from studies.trigger.simulation.detector import crossings
+from studies.trigger.simulation.detector.tracks import crossings
 from studies.trigger.simulation.parameters import PLANES, Parameters
 from studies.trigger.simulation.particles import (
     CHARGED,

@@ -16,10 +16,10 @@ from typing import Literal
 
 from isotone.files import replacing
 from studies.fingerprint import ROOT, digest, files_of, sources
-from studies.tabular import ours, peers, taught, trees
 from studies.tabular.contest import Contestant
-from studies.tabular.protocols import Score, clean
-from studies.tabular.reference import OWN, SAME, reference
+from studies.tabular.models import distilled, ours, peers, trees
+from studies.tabular.protocols.clean import Score, clean
+from studies.tabular.protocols.reference import OWN, SAME, reference
 
 Protocol = Literal["clean", "reference", "beginnings", "rehearsal"]
 
@@ -28,7 +28,7 @@ CONTESTANTS: dict[str, Contestant] = {
     for contestant in (
         ours.SMALL,
         ours.WIDE,
-        taught.TAUGHT,
+        distilled.DISTILLED,
         peers.Authors(),
         peers.Mononet(),
         trees.LightGBM(),
@@ -40,7 +40,7 @@ CONTESTANTS: dict[str, Contestant] = {
 }
 REFERENCE = ("reference", "reference_rows")  # the modules of that protocol
 _HERE = __name__.rpartition(".")[0]
-_SHARED = tuple(f"{_HERE}.{name}" for name in ("datasets", "contest", "protocols"))
+_SHARED = ("studies.tabular.datasets", "studies.tabular.contest", f"{_HERE}.clean")
 _PACKAGES = {"xgboost": "xgboost-cpu", "sklearn": "scikit-learn"}
 
 
@@ -96,13 +96,14 @@ class Cell:
 def key_of(contestant: Contestant, *protocol: str) -> str:
     """A digest of what a contestant is made of, and of modules of its protocol."""
     own = type(contestant).__module__
-    needs = ("isotone", "sklearn") if own == taught.__name__ else (contestant.needs,)
+    needs = ("isotone", "sklearn") if own == distilled.__name__ else (contestant.needs,)
     return _digest(own, protocol, needs)
 
 
 @lru_cache(maxsize=32)
 def _digest(own: str, protocol: tuple[str, ...], needs: tuple[str, ...]) -> str:
-    paths = sources(own, *_SHARED) | files_of(f"{_HERE}.{name}" for name in protocol)
+    named = files_of([*_SHARED, *(f"{_HERE}.{name}" for name in protocol)])
+    paths = sources(own, *_SHARED) | named
     names = (_PACKAGES.get(name, name) for name in needs if name != "isotone")
     versions = (f"{name} {importlib.metadata.version(name)}" for name in names)
     return digest(paths, *versions)

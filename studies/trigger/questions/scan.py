@@ -19,12 +19,12 @@ from matplotlib.figure import Figure
 
 import isotone
 from isotone.typing import Floats
-from studies.trigger.analysis.calibration import ERRORS, certified_flips, measured_flips
 from studies.trigger.analysis.figures import BEAUTY_COLOR, CHARM_COLOR, save
 from studies.trigger.analysis.models import Effort, Lipschitz, Model, train_many
 from studies.trigger.analysis.resampling import BEAUTY_BELOW
 from studies.trigger.analysis.study import Verdict, judge, late_to_plateau
 from studies.trigger.analysis.tables import FOUR, Tables
+from studies.trigger.questions.calibration import ERRORS, certified_flips, measured_flips
 
 LIPSCHITZ = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 N_SEEDS = 3

@@ -31,7 +31,7 @@ from studies.tabular.contest import (
     n_epochs,
     sigmoid,
 )
-from studies.tabular.stacks import Form, Stack
+from studies.tabular.models.stacks import Form, Stack
 
 _PATIENCE = 15
 _NUMBERS = ("lipschitz", "rate", "decay")  # of settings: no part of a form

@@ -1,10 +1,10 @@
-"""Taught: certified networks that learn what boosted trees say.
+"""Distilled: certified networks that learn what boosted trees say.
 
-The teacher, monotone trees of scikit-learn, learns from the rows that are given. Students learn
-what it says of these rows, for values mixed with a quarter of the true targets, and see codes with
-knots where the teacher splits. Handed back are students, networks without a teacher as "isotone"
-has them without codes, or an average of the two, whichever is best on the validation rows:
-certified networks only, no tree. How the rule was decided is in `docs/tabular.md`, "Taught".
+The teacher, monotone trees of scikit-learn, is fitted on the rows that are given. Students learn
+its predictions for these rows, for values mixed with a quarter of the true targets, and see their
+columns through knots where the teacher splits. The model is the students, networks without a
+teacher (those of "isotone" without knots), or an average of the two, whichever is best on the
+validation rows: certified networks only, no tree.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from isotone import Knots, Recipe
 from isotone.training import Rows
 from isotone.typing import Floats
 from studies.tabular.contest import Choice, Model, Problem, Table, View
-from studies.tabular.ours import Both, Coded, Scout, Setting
-from studies.tabular.trees import HistGradientBoosting
+from studies.tabular.models.ours import Both, Coded, Scout, Setting
+from studies.tabular.models.trees import HistGradientBoosting
 
 TEACHER = HistGradientBoosting(
     settings=tuple({"max_leaf_nodes": n, "learning_rate": 0.05} for n in (8, 31))
@@ -59,9 +59,9 @@ def seen(problem: Problem, rows: Table, teacher: Any) -> Coded:
     kept = np.flatnonzero(share >= min(0.5, share.max()))
     most = np.maximum(1, np.round(share)).astype(int)
     knots = [_knots(rows.X[:, j], threshold[column == j], most[j]) for j in kept]
-    codes, view = Knots.at(knots), View.of(problem, rows)
-    kept = kept[codes.columns]
-    return Coded(kept, codes.scaling, problem.directions[kept], view.center, view.spread)
+    encoded, view = Knots.at(knots), View.of(problem, rows)
+    kept = kept[encoded.columns]
+    return Coded(kept, encoded.scaling, problem.directions[kept], view.center, view.spread)
 
 
 def _knots(x: Floats, thresholds: Floats, most: int) -> Floats:
@@ -87,13 +87,13 @@ def _knots(x: Floats, thresholds: Floats, most: int) -> Floats:
 
 @dataclass(frozen=True)
 class Pupils(Both):
-    """As "isotone", but networks that see codes are students: they have a lesson."""
+    """As "isotone", but networks that see knots are students: they have a lesson."""
 
     shares: Sequence[tuple[float, float]] = _SHARES
     lesson: Lesson | None = None
 
     def settings(self, problem: Problem) -> list[Setting]:
-        """Four without codes, as "isotone" has them, and two with a lesson."""
+        """Four without knots, as "isotone" has them, and two with a lesson."""
         plain = [setting for setting in super().settings(problem) if setting.n_tiles is None]
         shape, truth = (self.width, self.width), _TRUTH[problem.task]
         slopes = _SLOPES[problem.task]
@@ -137,10 +137,10 @@ class Pupils(Both):
 
 
 @dataclass(frozen=True)
-class Taught:
+class Distilled:
     """Networks with a lesson, without one, or the average of the two."""
 
-    name: str = "isotone, taught"
+    name: str = "isotone, distilled"
     needs: str = "isotone"
     monotone: bool = True
     pupils: Pupils = Pupils("pupils", 32, members=9)
@@ -162,4 +162,4 @@ class Taught:
         return replace(self.pupils, lesson=lesson).fit(problem, rows, choice)
 
 
-TAUGHT = Taught()
+DISTILLED = Distilled()

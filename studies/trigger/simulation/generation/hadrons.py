@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from isotone.typing import Floats, Integers
-from studies.trigger.simulation.collisions import Record, collide, collider
-from studies.trigger.simulation.generators import pythia
+from studies.trigger.simulation.generation.collisions import Record, collide, collider
+from studies.trigger.simulation.generation.generators import pythia
 from studies.trigger.simulation.parameters import Parameters
 from studies.trigger.simulation.particles import BEAUTY, CHARM, pseudorapidity
 

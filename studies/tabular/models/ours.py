@@ -5,8 +5,8 @@ setting whose average of a few members has the lowest loss on the validation row
 that setting are trained on all rows and frozen into one certified network, their average.
 
 "isotone, small" sees the columns that all networks see. "isotone" has two committees: one sees
-these columns, but never further out than the training rows, the other sees their codes, see
-`isotone.inputs.knots`. It hands back one of the two or their average, whichever is best on the
+these columns, but never further out than the training rows, the other sees their knots, see
+`isotone.Knots`. It hands back one of the two or their average, whichever is best on the
 validation rows. How long and how steep was decided on rows outside the test, see
 `docs/tabular.md`.
 """
@@ -49,7 +49,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Setting:
-    """What is chosen on validation rows; `n_tiles` is None without codes.
+    """What is chosen on validation rows; `n_tiles` is None without knots.
 
     `truth` is the share of the true targets in what is learned; the rest is what a teacher says.
     """
@@ -90,9 +90,9 @@ class Coded(View):
         view = View.of(problem, rows)
         X = rows.X[:, view.kept]
         n_long = sum(len(np.unique(column)) > 2 for column in X.T)
-        codes = Knots.fit(X, min(n_tiles, max(1, _COPIES // max(1, n_long))))
-        kept = view.kept[codes.columns]
-        return cls(kept, codes.scaling, problem.directions[kept], view.center, view.spread)
+        knots = Knots.fit(X, min(n_tiles, max(1, _COPIES // max(1, n_long))))
+        kept = view.kept[knots.columns]
+        return cls(kept, knots.scaling, problem.directions[kept], view.center, view.spread)
 
     def x(self, X: Floats) -> Floats:
         return np.clip(super().x(X), -1.0, 1.0)
@@ -201,12 +201,12 @@ class Isotone:
 
 @dataclass(frozen=True)
 class Both(Isotone):
-    """A committee that sees columns, one that sees codes, or the average of the two."""
+    """A committee that sees columns, one that sees knots, or the average of the two."""
 
     shares: Sequence[tuple[float, float]] = ((1.0, 0.0), (0.0, 1.0), (0.5, 0.5))
 
     def settings(self, problem: Problem) -> list[Setting]:
-        """Eight: four without codes and four with codes."""
+        """Eight: four without knots and four with knots."""
         two = (self.width, self.width)
         if problem.task == "classification":
             plain = [Setting(two, slope) for slope in LADDER]
@@ -229,7 +229,7 @@ class Both(Isotone):
         return "independent"
 
     def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
-        """The best without codes, the best with codes, or their average."""
+        """The best without knots, the best with knots, or their average."""
         scouts = self.scan(problem, train, validation)
         pair = [
             min((s for s in scouts if (s.setting.n_tiles is None) == kind), key=lambda s: s.loss)

@@ -11,7 +11,7 @@ import torch
 from studies.tabular.contest import Table
 from studies.tabular.datasets import BLOG_QUANTILE, PARTS, Dataset, blog_dataset, load
 from studies.tabular.files import find
-from studies.tabular.protocols import split
+from studies.tabular.protocols.clean import split
 
 _COMPAS_SEED = 78712
 

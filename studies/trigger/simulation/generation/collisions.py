@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from isotone.typing import Bools, Floats, Integers
-from studies.trigger.simulation.generators import pythia
+from studies.trigger.simulation.generation.generators import pythia
 from studies.trigger.simulation.parameters import LIGHT, Parameters
 from studies.trigger.simulation.particles import (
     BEAUTY,

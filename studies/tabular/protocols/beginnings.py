@@ -18,11 +18,11 @@ import torch
 from isotone import Recipe
 from isotone.nn import Init
 from isotone.typing import Floats, Reals
-from studies.tabular import ours
-from studies.tabular.cells import CONTESTANTS, REFERENCE, Cell, key_of
 from studies.tabular.contest import View
-from studies.tabular.protocols import Score
-from studies.tabular.reference import N_SEEDS, OWN, Authors, Setup, published_network
+from studies.tabular.models import ours
+from studies.tabular.protocols.cells import CONTESTANTS, REFERENCE, Cell, key_of
+from studies.tabular.protocols.clean import Score
+from studies.tabular.protocols.reference import N_SEEDS, OWN, Authors, Setup, published_network
 
 DATASET = "auto_mpg"
 N = 10

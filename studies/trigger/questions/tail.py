@@ -6,7 +6,7 @@ Data: a full sample, and other libraries, whose hadrons are not decayed: what a 
 Claim: no; the shares of libraries scatter within their errors.
 Run time: half a minute for each library.
 
-    python -m studies.trigger.analysis.tail --sample results/trigger/sample
+    python -m studies.trigger.questions.tail --sample results/trigger/sample
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from isotone.typing import Floats
-from studies.trigger.simulation.hadrons import make_hadrons
+from studies.trigger.simulation.generation.hadrons import make_hadrons
 from studies.trigger.simulation.parameters import SIZES, Parameters
 from studies.trigger.simulation.storage import read
 
@@ -68,7 +68,7 @@ def measured(sample: Path) -> Acceptance:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="studies.trigger.analysis.tail")
+    parser = argparse.ArgumentParser(prog="studies.trigger.questions.tail")
     parser.add_argument("--sample", type=Path, required=True)
     acceptance, libraries = measured(parser.parse_args().sample), []
     for seed in SEEDS:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from isotone.typing import Floats, Integers
-from studies.trigger.simulation.channels import Channel
-from studies.trigger.simulation.generators import pythia, seed_of
-from studies.trigger.simulation.hadrons import Library
+from studies.trigger.simulation.generation.channels import Channel
+from studies.trigger.simulation.generation.generators import pythia, seed_of
+from studies.trigger.simulation.generation.hadrons import Library
 from studies.trigger.simulation.parameters import LIGHT
 from studies.trigger.simulation.particles import (
     BEAUTY,

@@ -1,7 +1,7 @@
 """Tables: what the comparison found, as `results.json` and as Markdown.
 
-`results.json` beside this file is written by a full comparison and is the only source of the
-tables in `docs/tabular.md`; a test holds the two together.
+`studies/tabular/results.json` is written by a full comparison and is the only source of the
+tables in `docs/tabular.md` and `docs/tabular-method.md`; a test holds them together.
 """
 
 from __future__ import annotations
@@ -9,23 +9,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from isotone.typing import Floats
 from studies.fingerprint import ROOT
-from studies.tabular import beginnings
-from studies.tabular.cells import CONTESTANTS, Cell
 from studies.tabular.datasets import LOADERS
-from studies.tabular.protocols import Score
-from studies.tabular.reference import N_SEEDS, RUNS
-from studies.tabular.rehearsal import REHEARSED
+from studies.tabular.protocols import beginnings
+from studies.tabular.protocols.cells import CONTESTANTS, Cell
+from studies.tabular.protocols.clean import Score
+from studies.tabular.protocols.reference import N_SEEDS, RUNS
+from studies.tabular.protocols.rehearsal import REHEARSED
 
-OURS = ("isotone, small", "isotone", "isotone, taught")
-RESULTS = Path(__file__).with_name("results.json")
-PAGE = ROOT / "docs" / "tabular.md"
+OURS = ("isotone, small", "isotone", "isotone, distilled")
+RESULTS = ROOT / "studies" / "tabular" / "results.json"
+PAGES = tuple(ROOT / "docs" / name for name in ("tabular.md", "tabular-method.md"))
 Summary = dict[str, Any]
 Results = dict[str, dict[str, dict[str, Summary]]]  # protocol, data set, contestant
 
@@ -236,22 +235,35 @@ def _of_reference(summary: Summary) -> str:
     return f"{_with(summary, 'deviation')}, {summary['n_parameters']} p.{seeds}"
 
 
-def detail(results: Results) -> str:
-    """All contestants of the clean protocol: scores, sizes, then violations and slopes."""
-    clean = {
-        dataset: results["clean"][dataset] for dataset in LOADERS if dataset in results["clean"]
-    }
-    names = [name for name in CONTESTANTS if any(name in table for table in clean.values())]
-    free = [name for name in names if not CONTESTANTS[name].monotone]
-    shown = [
-        _by_dataset("score", clean, names, _with),
-        _by_dataset("parameters", clean, names, lambda summary: str(summary["n_parameters"])),
-        _by_dataset(
-            "violations", clean, free, lambda summary: f"{100 * summary['violations']:.1f} %"
-        ),
-        _by_dataset("slope", clean, OURS, _slope),
-    ]
-    return "\n".join(shown)
+def scores(results: Results) -> str:
+    """All contestants of the clean protocol."""
+    return _by_dataset("score", results, _present(results), _with)
+
+
+def sizes(results: Results) -> str:
+    """Numbers that were learned."""
+    names = _present(results)
+    return _by_dataset("parameters", results, names, lambda found: str(found["n_parameters"]))
+
+
+def violations(results: Results) -> str:
+    """Of contestants that are not monotone."""
+    free = [name for name in _present(results) if not CONTESTANTS[name].monotone]
+    return _by_dataset("violations", results, free, _violations)
+
+
+def slopes(results: Results) -> str:
+    """The steepest that our models are certified for."""
+    return _by_dataset("slope", results, OURS, _slope)
+
+
+def _present(results: Results) -> list[str]:
+    """The contestants of the clean protocol that were run."""
+    return [name for name in CONTESTANTS if any(name in t for t in results["clean"].values())]
+
+
+def _violations(summary: Summary) -> str:
+    return f"{100 * summary['violations']:.1f} %"
 
 
 def _slope(summary: Summary) -> str:
@@ -259,17 +271,19 @@ def _slope(summary: Summary) -> str:
 
 
 def _by_dataset(
-    title: str,
-    clean: Mapping[str, Mapping[str, Summary]],
-    names: Sequence[str],
-    show: Callable[[Summary], str],
+    title: str, results: Results, names: Sequence[str], show: Callable[[Summary], str]
 ) -> str:
     """A table with a row per data set and a column per contestant."""
     rows = [[title, *names], ["---"] * (1 + len(names))]
-    for dataset, table in clean.items():
+    for dataset, table in _clean(results).items():
         cells = [show(table[name]) if name in table else "–" for name in names]
         rows.append([TITLES[dataset], *cells])
     return _markdown(rows)
+
+
+def _clean(results: Results) -> dict[str, dict[str, Summary]]:
+    """The clean protocol, data sets in the order of the tables."""
+    return {name: results["clean"][name] for name in LOADERS if name in results["clean"]}
 
 
 def starts(results: Results) -> str:
@@ -312,40 +326,36 @@ def _markdown(rows: list[list[str]]) -> str:
 
 def goal(results: Results) -> str:
     """What "ahead of or level with every monotone peer on every data set" comes to."""
-    clean = {
-        dataset: results["clean"][dataset] for dataset in LOADERS if dataset in results["clean"]
-    }
-    return "".join(line for name in OURS[1:] for line in _goal_of(name, clean))
+    clean = _clean(results)
+    return "".join(_goal_of(name, clean) for name in OURS[1:])
 
 
-def _goal_of(name: str, clean: Mapping[str, Mapping[str, Summary]]) -> list[str]:
-    """Where a model of ours is ahead, level and behind; then behind if splits are paired."""
+def _goal_of(name: str, clean: Mapping[str, Mapping[str, Summary]]) -> str:
+    """Where a model of ours is ahead and level; then behind if splits are paired."""
     words = {dataset: verdict(dataset, table, name) for dataset, table in clean.items()}
     by = {word: [TITLES[d] for d in clean if words[d] == word] for word in ("ahead", "level")}
     n = sum(map(len, by.values()))
     told = "; ".join(f"{word} on {', '.join(names)}" for word, names in by.items() if names)
-    lines = [f'- **"{name}": {n} of {len(words)}.** {told[:1].upper()}{told[1:]}.\n']
-    for dataset, table in clean.items():
-        if words[dataset].startswith("behind"):
-            peer = best_peer(dataset, table)
-            mine, theirs = _with(table[name]), _with(table[peer])
-            lines.append(f"  - Behind on {TITLES[dataset]}: {mine} against {theirs}, {peer}.\n")
+    line = f'- **"{name}": {n} of {len(words)}.** {told[:1].upper()}{told[1:]}.'
     pairs = {
-        dataset: ", ".join(_behind(dataset, table, name, paired=True))
+        TITLES[dataset]: ", ".join(_behind(dataset, table, name, paired=True))
         for dataset, table in clean.items()
         if name in table and not words[dataset].startswith("behind")
     }
-    told = "; ".join(f"{TITLES[d]}: {peers}" for d, peers in pairs.items() if peers)
-    return [*lines, f"  - Level, but behind if splits are paired: {told}.\n"] if told else lines
+    told = "; ".join(f"{title}: {peers}" for title, peers in pairs.items() if peers)
+    return f"{line} Level, but behind if splits are paired: {told}.\n" if told else f"{line}\n"
 
 
 TABLES = {
     "overview": overview,
     "goal": goal,
-    "rehearsal": rehearsal,
+    "scores": scores,
+    "sizes": sizes,
+    "violations": violations,
+    "slopes": slopes,
     "reference": reference,
     "beginnings": starts,
-    "detail": detail,
+    "rehearsal": rehearsal,
 }
 
 
@@ -356,5 +366,6 @@ def render(text: str, results: Results) -> str:
     )
 
 
-def write_page(results: Results) -> None:
-    PAGE.write_text(render(PAGE.read_text(), results))
+def write_pages(results: Results) -> None:
+    for page in PAGES:
+        page.write_text(render(page.read_text(), results))

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from isotone.typing import Integers
-from studies.trigger.simulation.detector import Tracks
+from studies.trigger.simulation.detector.tracks import Tracks
 from studies.trigger.simulation.parameters import Parameters
 from studies.trigger.simulation.particles import Source, pseudorapidity
 

@@ -7,7 +7,7 @@ epochs follow that code, slips included, with two exceptions: for BlogFeedback i
 wrong columns, here the intended ones are constrained; and rows are shuffled in every epoch.
 
 Contestants: our network and that of the authors' library with the published settings; one small
-network of ours whose λ, depth and codes are chosen by cross-validation on the training rows;
+network of ours whose λ, depth and knots are chosen by cross-validation on the training rows;
 `mononet` with a setting chosen on a quarter of the training rows. Data sets without such code are
 treated alike, on the first clean split, with settings that are usual in it.
 """
@@ -26,18 +26,12 @@ from torch import Tensor, nn
 from isotone import MonotonicNetwork, Recipe, Scaling
 from isotone.nn import Init
 from isotone.typing import Floats
-from studies.tabular import ours, peers
 from studies.tabular.contest import Problem, Table, View, sigmoid
 from studies.tabular.datasets import Dataset
-from studies.tabular.protocols import (
-    MOST_ROWS,
-    VALIDATION,
-    Score,
-    best_threshold,
-    measure,
-)
-from studies.tabular.reference_rows import reference_rows
-from studies.tabular.stacks import Stack
+from studies.tabular.models import ours, peers
+from studies.tabular.models.stacks import Stack
+from studies.tabular.protocols.clean import MOST_ROWS, VALIDATION, Score, best_threshold, measure
+from studies.tabular.protocols.reference_rows import reference_rows
 
 N_SEEDS = 3
 OWN, SAME = "isotone, small", "isotone, published settings"

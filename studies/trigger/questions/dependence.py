@@ -6,7 +6,7 @@ Data: any sample; candidates with a ghost, or with a track from material, are th
 Claim: ours never falls at long lifetimes; the free network does unless both sources are gone.
 Run time: a minute on a full sample.
 
-    python -m studies.trigger.analysis.dependence
+    python -m studies.trigger.questions.dependence
 
 Any other setting needs a new sample: `--set ghosts=0.03` when making it.
 """
@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from studies.trigger.analysis.detectors import DETECTORS, NOMINAL, Amount, Response, changed
 from studies.trigger.analysis.models import Effort, train_free, train_lipschitz
 from studies.trigger.analysis.study import (
     COMMITTED,
@@ -34,6 +33,7 @@ from studies.trigger.analysis.study import (
     medians,
 )
 from studies.trigger.analysis.tables import TWO, Tables
+from studies.trigger.questions.detectors import DETECTORS, NOMINAL, Amount, Response, changed
 from studies.trigger.simulation.candidates import KINDS
 
 #: shares of candidates with ghosts and from material that are kept
@@ -118,7 +118,7 @@ def row(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="studies.trigger.analysis.dependence")
+    parser = argparse.ArgumentParser(prog="studies.trigger.questions.dependence")
     parser.add_argument("--sample", type=Path, default=COMMITTED)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="short training")

@@ -1,4 +1,4 @@
-"""Taught: students of trees are certified networks, and their teacher saw no other rows."""
+"""Distilled: students of trees are certified networks, and their teacher saw no other rows."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from studies.tabular import cells, protocols, taught
 from studies.tabular.contest import Choice, Problem, Table
 from studies.tabular.datasets import Dataset
-from studies.tabular.ours import Setting
-from studies.tabular.protocols import split
-from studies.tabular.trees import HistGradientBoosting
+from studies.tabular.models import distilled
+from studies.tabular.models.ours import Setting
+from studies.tabular.models.trees import HistGradientBoosting
+from studies.tabular.protocols import cells
+from studies.tabular.protocols.clean import split, violations
 
 RNG = np.random.default_rng(0)
 X = np.column_stack([RNG.normal(size=400), RNG.exponential(size=400), RNG.integers(0, 2, 400)])
@@ -41,12 +42,12 @@ def test_students_score_without_their_teacher_and_keep_what_is_promised(
     task: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problem, rows, choice = student(task)
-    model = taught.TAUGHT.fit(problem, rows, choice)
+    model = distilled.DISTILLED.fit(problem, rows, choice)
     monkeypatch.setattr(HistGradientBoosting, "_model", None)
     for kind in ("predict", "predict_proba"):
         monkeypatch.setattr(f"sklearn.ensemble.HistGradientBoostingClassifier.{kind}", None)
     monkeypatch.setattr("sklearn.ensemble.HistGradientBoostingRegressor.predict", None)
-    assert protocols.violations(model.score, toy(task), split(toy(task), 0)) == 0.0
+    assert violations(model.score, toy(task), split(toy(task), 0)) == 0.0
     assert model.slope is not None
     assert 0.0 < model.slope <= 1.0  # twice λ
     edge = np.array([rows.X.min(axis=0), rows.X.max(axis=0)])
@@ -57,9 +58,9 @@ def test_students_score_without_their_teacher_and_keep_what_is_promised(
 @pytest.mark.parametrize("task", ["regression", "classification"])
 def test_students_are_told_what_their_teacher_says_and_a_share_of_the_truth(task: Any) -> None:
     problem, rows, _ = student(task)
-    lesson = taught.Lesson.of(problem, rows, TEACHER)
-    pupils = replace(taught.TAUGHT.pupils, lesson=lesson)
-    says = taught.TEACHER.fit(problem, rows, TEACHER).score(rows.X)
+    lesson = distilled.Lesson.of(problem, rows, TEACHER)
+    pupils = replace(distilled.DISTILLED.pupils, lesson=lesson)
+    says = distilled.TEACHER.fit(problem, rows, TEACHER).score(rows.X)
     for truth in (0.0, 0.5):
         setting = Setting((32, 32), 0.5, 1.0, 256, truth)
         told = pupils.rows(problem, lesson.view, rows, setting).y.ravel()
@@ -81,20 +82,20 @@ def test_a_teacher_is_given_the_rows_to_learn_from_and_no_others(
     monkeypatch.setattr(HistGradientBoosting, "grow", spy)
     data = toy("regression")
     parts, problem = split(data, 0), Problem.of(data, 0, quick=True)
-    choice = taught.TAUGHT.choose(problem, parts.train, parts.validation)
+    choice = distilled.DISTILLED.choose(problem, parts.train, parts.validation)
     assert len(given) == 1
     assert given[0] is parts.train
-    taught.TAUGHT.fit(problem, parts.train + parts.validation, choice)
+    distilled.DISTILLED.fit(problem, parts.train + parts.validation, choice)
     assert np.array_equal(given[1].y, np.append(parts.train.y, parts.validation.y))
 
 
 def test_steps_of_few_thresholds_are_kept() -> None:
     x = np.arange(100.0)
-    beside = taught._knots(x, np.array([10.5, 10.5, 40.5]), 8)
+    beside = distilled._knots(x, np.array([10.5, 10.5, 40.5]), 8)
     assert beside.tolist() == [0, 10, 11, 40, 41, 99]
-    assert taught._knots(x[:4], np.array([1.5]), 3).tolist() == [0, 1, 2, 3]
-    assert taught._knots(x, np.array([50.5]), 1).tolist() == [0, 99]
-    many = taught._knots(x, x[:60] + 0.5, 11)
+    assert distilled._knots(x[:4], np.array([1.5]), 3).tolist() == [0, 1, 2, 3]
+    assert distilled._knots(x, np.array([50.5]), 1).tolist() == [0, 99]
+    many = distilled._knots(x, x[:60] + 0.5, 11)
     assert len(many) == 12
     assert many[0] == 0
     assert many[-2:].tolist() == [59.5, 99]
@@ -104,7 +105,7 @@ def test_students_see_columns_by_how_often_their_teacher_splits_them() -> None:
     problem, rows, _ = student()
     flat = Table(np.column_stack([rows.X, np.zeros(len(rows))]), rows.y)
     wider = Problem("regression", np.append(problem.directions, 1).astype(np.int8))
-    view = taught.seen(wider, flat, taught.TEACHER.grow(wider, flat, TEACHER))
+    view = distilled.seen(wider, flat, distilled.TEACHER.grow(wider, flat, TEACHER))
     n_copies = np.bincount(view.kept, minlength=4)
     assert n_copies[3] == 0  # never split
     assert n_copies[2] == 1  # two values
@@ -114,14 +115,14 @@ def test_students_see_columns_by_how_often_their_teacher_splits_them() -> None:
 
 def test_of_a_teacher_that_never_splits_students_see_one_copy_per_column() -> None:
     problem, rows, _ = student()
-    silent = taught.TEACHER.grow(problem, Table(rows.X, np.zeros(len(rows))), TEACHER)
-    assert taught.seen(problem, rows, silent).kept.tolist() == [0, 1, 2]
+    silent = distilled.TEACHER.grow(problem, Table(rows.X, np.zeros(len(rows))), TEACHER)
+    assert distilled.seen(problem, rows, silent).kept.tolist() == [0, 1, 2]
 
 
 def test_a_cell_of_students_depends_on_the_library_of_their_teacher(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cell = cells.Cell("clean", "heart", taught.TAUGHT.name, 0)
+    cell = cells.Cell("clean", "heart", distilled.DISTILLED.name, 0)
     key = cell.key()
     cells._digest.cache_clear()
     monkeypatch.setattr(cells.importlib.metadata, "version", lambda package: "0")

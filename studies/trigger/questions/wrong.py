@@ -17,12 +17,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from isotone.typing import Floats
-from studies.trigger.analysis.detectors import DETECTORS, NOMINAL, Amount, Response, responses
 from studies.trigger.analysis.figures import save
 from studies.trigger.analysis.models import Model
 from studies.trigger.analysis.resampling import BEAUTY_BELOW
 from studies.trigger.analysis.study import Verdict
 from studies.trigger.analysis.tables import Candidates
+from studies.trigger.questions.detectors import DETECTORS, NOMINAL, Amount, Response, responses
 
 WORSE = tuple(name for name in DETECTORS if name != NOMINAL)
 _COLORS = ("#555555", "#CC79A7", "#E69F00", "#0072B2")

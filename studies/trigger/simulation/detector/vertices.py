@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isotone.typing import Floats, Integers
-from studies.trigger.simulation.detector import Tracks
+from studies.trigger.simulation.detector.tracks import Tracks
 from studies.trigger.simulation.parameters import Parameters
 
 
