@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from isotone import FrozenNetwork, Scaling
-from isotone.frozen.steps import ACTIVATIONS, Dense, Members, Pointwise, Sort, Step, residual_block
+from isotone.frozen.activations import ACTIVATIONS
+from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Step, residual_block
 from isotone.typing import Floats
 
 EDGES = [0.0, -0.0, 1.0, -1.0, 0.1, 1e-310, 5e-324, 1e308, -1e308, 1024.0, 1e-20, 2.0**-21, 3e8]

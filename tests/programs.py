@@ -14,8 +14,8 @@ from draws import draw_frozen, draw_rows
 from isotone import FrozenNetwork
 from isotone.export.native.compiler import run
 from isotone.export.parity import check_rows
+from isotone.frozen.activations import ACTIVATIONS
 from isotone.frozen.engine import Engine
-from isotone.frozen.steps import ACTIVATIONS
 from isotone.typing import Floats, Reals
 from networks import copied, every_step
 

@@ -11,7 +11,8 @@ import pytest
 
 from isotone import FrozenNetwork, Scaling
 from isotone.certificate import bounds
-from isotone.frozen.steps import ACTIVATIONS, Dense, Members, Pointwise, Sort, Step, residual_block
+from isotone.frozen.activations import ACTIVATIONS
+from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Step, residual_block
 from isotone.typing import Floats
 from networks import by_hand
 

@@ -17,7 +17,8 @@ from isotone.export import parity
 from isotone.export.comparators import rounds
 from isotone.export.exactness import float32_shift, in_precision, within
 from isotone.export.json import Json
-from isotone.frozen.steps import ACTIVATIONS, Dense, Pointwise, residual_block
+from isotone.frozen.activations import ACTIVATIONS
+from isotone.frozen.steps import Dense, Pointwise, residual_block
 from networks import by_hand, draw_network, every_step, small
 
 CHOICES: list[tuple[str, dict[str, Any]]] = [

@@ -20,7 +20,8 @@ from isotone.export import parity
 from isotone.export.sql import entry, postgresql, select, statement
 from isotone.export.sql.select import Sql
 from isotone.export.sql.statement import literal, vanishing
-from isotone.frozen.steps import ACTIVATIONS, Pointwise
+from isotone.frozen.activations import ACTIVATIONS
+from isotone.frozen.steps import Pointwise
 from networks import by_hand, draw_network, every_step, small
 
 nonzero = st.floats(allow_nan=False, allow_infinity=False).filter(bool)

@@ -16,7 +16,7 @@ from isotone import export
 from isotone.export.exactness import within
 from isotone.export.parity import check_rows
 from isotone.export.torch import to_module
-from isotone.frozen.steps import ACTIVATIONS
+from isotone.frozen.activations import ACTIVATIONS
 from networks import every_step
 
 CODE = """

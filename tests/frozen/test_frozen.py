@@ -18,8 +18,9 @@ import isotone
 from isotone import Engine, FrozenNetwork, MonotonicNetwork, Scaling, freeze
 from isotone._engine import find_probabilities
 from isotone.frozen import reference
+from isotone.frozen.activations import ACTIVATIONS
 from isotone.frozen.reference import Units
-from isotone.frozen.steps import ACTIVATIONS, Dense, Members, Pointwise, Sort, residual_block
+from isotone.frozen.steps import Dense, Members, Pointwise, Sort, residual_block
 from networks import by_hand, every_step, small
 
 

@@ -22,10 +22,10 @@ from functools import reduce
 
 import numpy as np
 
+from isotone.frozen.activations import ACTIVATIONS
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.program import Language
 from isotone.frozen.steps import (
-    ACTIVATIONS,
     Dense,
     Members,
     Pointwise,

@@ -1,8 +1,9 @@
 """The scaling and the activations, written once for every language that has IEEE arithmetic.
 
-Each is the same sequence of operations as in `isotone.elementary` and `isotone.frozen.steps`, so
-it gives the same numbers. What some languages lack, taking a number apart into mantissa and
-exponent, is done by comparisons and multiplications with powers of two, which are exact.
+Each is the same sequence of operations as in `isotone.elementary` and
+`isotone.frozen.activations`, so it gives the same numbers. What some languages lack, taking a
+number apart into mantissa and exponent, is done by comparisons and multiplications with powers of
+two, which are exact.
 
 A language has numbers with ``+ - * /``, and the few functions of `Operators`.
 """
@@ -13,7 +14,8 @@ import math
 from typing import Any, Protocol
 
 from isotone.elementary import EXP_LIMIT, EXP_SERIES, LN2, LN2_HIGH, LN2_LOW, LOG_SERIES
-from isotone.frozen.steps import LOG1P_SERIES, Pointwise
+from isotone.frozen.activations import LOG1P_SERIES
+from isotone.frozen.steps import Pointwise
 
 Number = Any  # of the language
 
@@ -98,7 +100,7 @@ def ldexp_by_comparing(lang: Operators, x: Number, k: Number) -> Number:
 
 
 def activate(lang: Operators, step: Pointwise, h: Number) -> Number:
-    """One of `isotone.frozen.steps.ACTIVATIONS`; `h` was let."""
+    """One of `isotone.frozen.activations.ACTIVATIONS`; `h` was let."""
     match step.name:
         case "relu":
             return lang.maximum(h, 0.0)

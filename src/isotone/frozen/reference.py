@@ -18,10 +18,11 @@ import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
 from isotone.elementary import monotone_exp
+from isotone.frozen.activations import ACTIVATIONS
 from isotone.frozen.lookup import Cells, Copies
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.program import Language
-from isotone.frozen.steps import ACTIVATIONS, Dense, Members, Pointwise, Sort
+from isotone.frozen.steps import Dense, Members, Pointwise, Sort
 from isotone.typing import Floats, Reals
 
 _BLOCK = 1024  # rows at a time
