@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -11,15 +13,17 @@ import numpy as np
 import pytest
 
 import isotone
+from isotone.frozen.loading import assemble
 from isotone.frozen.program import Kind, Language, flatten
 from isotone.frozen.reference import Units
 from isotone.frozen.steps import (
     Dense,
     Members,
+    Pointwise,
     Sort,
     Step,
+    StepKind,
     arrays_of,
-    assemble,
     change_first,
     change_last,
     describe,
@@ -107,6 +111,40 @@ def test_what_describes_steps_makes_them_again(numbers: bool) -> None:
     rebuilt = assemble(described, lambda _, name: arrays[name])
     assert describe(rebuilt, True) == describe(steps, True)
     assert [str(step) for step in rebuilt] == [str(step) for step in steps]
+
+
+STEPS: list[Step] = [
+    dense(4, 3),
+    Sort(2),
+    Pointwise("leaky_relu", 0.25),
+    Members((0.5, -2.0), ((dense(4, 3, 1),), (dense(4, 3, 2), Sort(4)))),
+]
+
+
+def test_every_kind_of_step_is_tried_here() -> None:
+    assert [type(step) for step in STEPS] == list(get_args(Step))
+    assert all(issubclass(kind, StepKind) for kind in get_args(Step))
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.kind)
+def test_a_file_keeps_every_field_of_every_kind_of_step(step: Step) -> None:
+    arrays = arrays_of((step,))
+    text = json.dumps(describe((step,), numbers=False))
+    (again,) = assemble(json.loads(text), lambda _, name: arrays.pop(name))
+    assert not arrays
+    assert type(again) is type(step)
+    found, expected = again.describe(numbers=True), step.describe(numbers=True)
+    assert found == expected
+    assert set(found) == {"kind", *(field.name for field in fields(step))}
+
+
+def test_a_kind_of_step_that_lacks_an_answer_cannot_be_made() -> None:
+    class Partial(StepKind):
+        def width(self, n_in: int) -> int:
+            return n_in
+
+    with pytest.raises(TypeError, match="changed"):
+        Partial()  # type: ignore[abstract]
 
 
 def test_the_ends_of_steps_are_changed_in_every_member() -> None:

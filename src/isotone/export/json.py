@@ -20,8 +20,9 @@ from isotone.export.exactness import exact
 from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.engine import Engine
+from isotone.frozen.loading import assemble
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import assemble, describe
+from isotone.frozen.steps import describe
 from isotone.inputs.chain import Inputs
 from isotone.inputs.scaling import Scaling
 from isotone.typing import Floats, Reals

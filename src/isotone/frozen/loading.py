@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
+from isotone.checks import check_count
 from isotone.frozen import modelfile
 from isotone.frozen.modelfile import Arrays
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.steps import assemble
+from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Step, Steps, residual_block
 from isotone.inputs.chain import Inputs
 from isotone.inputs.scaling import Scaling, numbers
 
@@ -74,3 +77,40 @@ def _names(values: Any) -> tuple[str, ...]:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError(f"names must be a list of text; got {values!r:.100}")
     return tuple(values)
+
+
+# Finds an array of a described dense step, by the name that model files give it.
+Find = Callable[[dict[str, Any], str], Any]
+
+
+def assemble(
+    described: list[dict[str, Any]], find: Find, prefix: str = "", depth: int = 0
+) -> Steps:
+    """The steps that `describe` wrote; `find` gives the numbers of the dense ones."""
+    limits.STEPS.check(len(described))
+    limits.DEPTH.check(depth)
+    return tuple(_step(entry, find, f"{prefix}{i}.", depth) for i, entry in enumerate(described))
+
+
+def _step(entry: dict[str, Any], find: Find, prefix: str, depth: int) -> Step:
+    match entry["kind"]:
+        case "dense":
+            return Dense(*(find(entry, prefix + name) for name in ("weight", "bias")))
+        case "sort":
+            return Sort(check_count("group_size", entry["group_size"]))
+        case "pointwise":
+            # format version 1 called it the slope
+            slope = entry["slope"] if "slope" in entry else entry["negative_slope"]
+            return Pointwise(entry["name"], float(slope))
+        case "members":
+            limits.STEPS.check(len(entry["members"]))
+            members = (
+                assemble(inner, find, f"{prefix}{k}.", depth + 1)
+                for k, inner in enumerate(entry["members"])
+            )
+            return Members(tuple(float(w) for w in entry["weights"]), tuple(members))
+        case "blend":  # of format version 1
+            branch = assemble(entry["steps"], find, prefix, depth + 1)
+            return residual_block(float(entry["keep"]), float(entry["add"]), branch)
+        case other:
+            raise ValueError(f"a step of kind {other!r} is unknown")

@@ -6,17 +6,18 @@ What is done with them, computing, bounding or writing them, is a `Language` of
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone import limits
-from isotone.checks import check_choice, check_count
+from isotone.checks import check_choice
 from isotone.frozen.activations import ACTIVATIONS
 from isotone.frozen.modelfile import Arrays
 from isotone.rounding import MatrixNorms
@@ -24,7 +25,48 @@ from isotone.typing import Floats, Reals
 
 
 @dataclass(frozen=True, eq=False)
-class Dense:
+class StepKind(ABC):
+    """What every kind of step says of itself; one that lacks an answer cannot be made.
+
+    Its fields are what files keep of it: arrays, sequences of steps, and what JSON can hold.
+    """
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def __str__(self) -> str: ...
+
+    @abstractmethod
+    def width(self, n_in: int) -> int:
+        """Number of units after the step; raises `ValueError` where it does not fit `n_in`."""
+
+    @abstractmethod
+    def work(self, n_in: int) -> int:
+        """Operations for one row."""
+
+    @abstractmethod
+    def changed(self, dense: OfDense, weights: OfWeights, inside: OfSteps) -> Step:
+        """The step with other numbers: its own, and those of the steps inside."""
+
+    @property
+    def inside(self) -> tuple[Steps, ...]:
+        """The sequences of steps within it."""
+        return ()
+
+    @property
+    def arrays(self) -> Arrays:
+        """The arrays of its own, by name."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+
+    def describe(self, numbers: bool) -> dict[str, Any]:
+        """What it is, as model files and JSON write it; with the arrays if `numbers`."""
+        names = [field.name for field in fields(self) if numbers or field.name not in self.arrays]
+        return {"kind": self.kind} | {name: _plain(getattr(self, name), numbers) for name in names}
+
+
+@dataclass(frozen=True, eq=False)
+class Dense(StepKind):
     """W h + b, summed from the bias on in the order of the inputs.
 
     Parameters
@@ -64,18 +106,19 @@ class Dense:
         return MatrixNorms.of(self.weight)
 
     def width(self, n_in: int) -> int:
-        """Number of units after the step, here and in the other steps."""
         if n_in != self.weight.shape[1]:
             raise ValueError(f"a dense step takes {self.weight.shape[1]} inputs but gets {n_in}")
         return len(self.weight)
 
     def work(self, n_in: int) -> int:
-        """Operations for one row, here and in the other steps."""
         return self.weight.size
+
+    def changed(self, dense: OfDense, weights: OfWeights, inside: OfSteps) -> Step:
+        return dense(self)
 
 
 @dataclass(frozen=True)
-class Sort:
+class Sort(StepKind):
     """GroupSort: every group of `group_size` consecutive units in ascending order."""
 
     group_size: int
@@ -96,9 +139,12 @@ class Sort:
         digits = self.group_size.bit_length()  # a network of n wires has n log²(n) / 4 comparators
         return n_in * digits * digits // 4
 
+    def changed(self, dense: OfDense, weights: OfWeights, inside: OfSteps) -> Step:
+        return self
+
 
 @dataclass(frozen=True)
-class Pointwise:
+class Pointwise(StepKind):
     """An activation of every unit, one of `ACTIVATIONS`.
 
     Parameters
@@ -114,8 +160,9 @@ class Pointwise:
         check_choice("activation", self.name, sorted(ACTIVATIONS))
         if not np.isfinite(self.negative_slope):
             raise ValueError(
-                f"the slope of {self.name!r} is {self.negative_slope}; it must be finite"
+                f"the negative slope of {self.name!r} is {self.negative_slope}; it must be finite"
             )
+        object.__setattr__(self, "negative_slope", float(self.negative_slope))
 
     def __str__(self) -> str:
         return self.name
@@ -126,6 +173,9 @@ class Pointwise:
     def work(self, n_in: int) -> int:
         return n_in
 
+    def changed(self, dense: OfDense, weights: OfWeights, inside: OfSteps) -> Step:
+        return self
+
     @property
     def constant(self) -> float:
         """Lipschitz constant."""
@@ -133,7 +183,7 @@ class Pointwise:
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class Members(StepKind):
     r"""A weighted sum of sequences of steps that start from the same units.
 
     .. math:: h \mapsto \sum_k w_k m_k(h)
@@ -159,6 +209,7 @@ class Members:
             )
         if not np.all(np.isfinite(self.weights)):
             raise ValueError(f"the weights of members must be finite; got {self.weights}")
+        object.__setattr__(self, "weights", tuple(map(float, self.weights)))
 
     def __str__(self) -> str:
         chain = " · ".join(map(str, self.members[-1])) or "identity"
@@ -167,6 +218,10 @@ class Members:
         if len(self.members) == 1:
             return f"one weighted member: {chain}"
         return f"sum of {len(self.members)} members such as {chain}"
+
+    @property
+    def inside(self) -> tuple[Steps, ...]:
+        return self.members
 
     @property
     def is_residual(self) -> bool:
@@ -183,9 +238,16 @@ class Members:
         each = sum(work_of(steps, n_in) for steps in self.members)
         return n_in + each + len(self.members) * self.width(n_in)
 
+    def changed(self, dense: OfDense, weights: OfWeights, inside: OfSteps) -> Step:
+        found = weights(np.array(self.weights)).tolist()
+        return Members(tuple(found), tuple(inside(member) for member in self.members))
+
 
 Step = Dense | Sort | Pointwise | Members
 Steps = tuple[Step, ...]
+OfDense = Callable[[Dense], Dense]
+OfWeights = Callable[[Floats], Reals]
+OfSteps = Callable[[Steps], Steps]
 Array = TypeVar("Array", bound=NDArray[Any])
 
 
@@ -196,70 +258,26 @@ def residual_block(keep: float, add: float, branch: Sequence[Step]) -> Members:
 
 def describe(steps: Steps, numbers: bool) -> list[dict[str, Any]]:
     """What steps are, as model files and JSON write it; with the weights if `numbers`."""
-    return [{"kind": step.kind} | _content(step, numbers) for step in steps]
+    return [step.describe(numbers) for step in steps]
 
 
-def _content(step: Step, numbers: bool) -> dict[str, Any]:
-    if isinstance(step, Members):
-        inside = [describe(steps, numbers) for steps in step.members]
-        return {"weights": list(step.weights), "members": inside}
-    if isinstance(step, Dense):
-        arrays = {"weight": step.weight.tolist(), "bias": step.bias.tolist()}
-        return arrays if numbers else {}
-    return asdict(step)
+def _plain(value: Any, numbers: bool) -> Any:
+    """The value of a field as JSON can hold it."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, tuple):
+        return [_plain(entry, numbers) for entry in value]
+    return value.describe(numbers) if isinstance(value, StepKind) else value
 
 
 def arrays_of(steps: Steps, prefix: str = "") -> Arrays:
     """The numbers of `steps` by the names that model files give them."""
     arrays: Arrays = {}
     for i, step in enumerate(steps):
-        if isinstance(step, Dense):
-            arrays |= {f"{prefix}{i}.weight": step.weight, f"{prefix}{i}.bias": step.bias}
-        for k, inside in enumerate(members_of(step)):
+        arrays |= {f"{prefix}{i}.{name}": array for name, array in step.arrays.items()}
+        for k, inside in enumerate(step.inside):
             arrays |= arrays_of(inside, f"{prefix}{i}.{k}.")
     return arrays
-
-
-def members_of(step: Step) -> tuple[Steps, ...]:
-    """The sequences of steps inside a step."""
-    return step.members if isinstance(step, Members) else ()
-
-
-# Finds an array of a described dense step, by the name that model files give it.
-Find = Callable[[dict[str, Any], str], Any]
-
-
-def assemble(
-    described: list[dict[str, Any]], find: Find, prefix: str = "", depth: int = 0
-) -> Steps:
-    """The steps that `describe` wrote; `find` gives the numbers of the dense ones."""
-    limits.STEPS.check(len(described))
-    limits.DEPTH.check(depth)
-    return tuple(_step(entry, find, f"{prefix}{i}.", depth) for i, entry in enumerate(described))
-
-
-def _step(entry: dict[str, Any], find: Find, prefix: str, depth: int) -> Step:
-    match entry["kind"]:
-        case "dense":
-            return Dense(*(find(entry, prefix + name) for name in ("weight", "bias")))
-        case "sort":
-            return Sort(check_count("group_size", entry["group_size"]))
-        case "pointwise":
-            # format version 1 called it the slope
-            slope = entry["slope"] if "slope" in entry else entry["negative_slope"]
-            return Pointwise(entry["name"], float(slope))
-        case "members":
-            limits.STEPS.check(len(entry["members"]))
-            members = (
-                assemble(inner, find, f"{prefix}{k}.", depth + 1)
-                for k, inner in enumerate(entry["members"])
-            )
-            return Members(tuple(float(w) for w in entry["weights"]), tuple(members))
-        case "blend":  # of format version 1
-            branch = assemble(entry["steps"], find, prefix, depth + 1)
-            return residual_block(float(entry["keep"]), float(entry["add"]), branch)
-        case other:
-            raise ValueError(f"a step of kind {other!r} is unknown")
 
 
 def width_after(steps: Steps, n_in: int) -> int:
@@ -281,7 +299,7 @@ def check_nesting(steps: Steps) -> None:
     """Refuse too many and too deeply nested steps, before anything descends into them."""
     layer, count, depth = list(steps), 0, 0
     while layer:
-        inside = [steps for step in layer for steps in members_of(step)]
+        inside = [steps for step in layer for steps in step.inside]
         count, depth = count + len(layer) + len(inside), depth + 1
         limits.STEPS.check(count)
         limits.DEPTH.check(depth if inside else 0)
@@ -293,7 +311,7 @@ def weights_of(steps: Steps) -> list[float]:
     found: list[float] = []
     for step in steps:
         found += step.weights if isinstance(step, Members) else ()
-        for inside in members_of(step):
+        for inside in step.inside:
             found += weights_of(inside)
     return found
 
@@ -315,46 +333,28 @@ def _is_dense(steps: Steps, place: int) -> bool:
     return isinstance(step, Dense)
 
 
-def rebuild(
-    steps: Steps, dense: Callable[[Dense], Dense], weights: Callable[[Floats], Reals]
-) -> Steps:
+def rebuild(steps: Steps, dense: OfDense, weights: OfWeights) -> Steps:
     """The steps with other numbers: functions of every dense step, and of all member weights."""
-    return tuple(_rebuilt(step, dense, weights) for step in steps)
+    inside = partial(rebuild, dense=dense, weights=weights)
+    return tuple(step.changed(dense, weights, inside) for step in steps)
 
 
-def _rebuilt(
-    step: Step, dense: Callable[[Dense], Dense], weights: Callable[[Floats], Reals]
-) -> Step:
-    if isinstance(step, Members):
-        found = weights(np.array(step.weights)).tolist()
-        return Members(tuple(found), tuple(rebuild(m, dense, weights) for m in step.members))
-    return dense(step) if isinstance(step, Dense) else step
-
-
-def change_first(steps: Steps, dense: Callable[[Dense], Dense]) -> Steps:
+def change_first(steps: Steps, dense: OfDense) -> Steps:
     """The steps with another first one, which is dense, or of members that of each."""
-    return _change(steps, 0, change_first, dense)
+    return _change(steps, 0, dense, partial(change_first, dense=dense))
 
 
-def change_last(steps: Steps, dense: Callable[[Dense], Dense]) -> Steps:
+def change_last(steps: Steps, dense: OfDense) -> Steps:
     """The steps with another last matrix, of members that of each."""
     places = [k for k, step in enumerate(steps) if isinstance(step, Dense | Members)]
-    return _change(steps, places[-1] if places else 0, change_last, dense)
+    return _change(steps, places[-1] if places else 0, dense, partial(change_last, dense=dense))
 
 
-def _change(
-    steps: Steps,
-    place: int,
-    again: Callable[[Steps, Callable[[Dense], Dense]], Steps],
-    dense: Callable[[Dense], Dense],
-) -> Steps:
+def _change(steps: Steps, place: int, dense: OfDense, inside: OfSteps) -> Steps:
     step = steps[place] if steps else None
-    if isinstance(step, Members):
-        changed: Step = Members(step.weights, tuple(again(m, dense) for m in step.members))
-    elif isinstance(step, Dense):
-        changed = dense(step)
-    else:
+    if not isinstance(step, Dense | Members):
         raise ValueError(f"a dense step is needed at this end of the network; got {step}")
+    changed = step.changed(dense, lambda weights: weights, inside)
     return (*steps[:place], changed, *steps[place + 1 :])
 
 
