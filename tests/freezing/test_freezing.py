@@ -29,8 +29,7 @@ from isotone import (
     limits,
 )
 from isotone.certificate import bounds
-from isotone.freezing import freeze as freezing
-from isotone.freezing import margin
+from isotone.freezing import margin, unroll
 from isotone.freezing.average import average
 from isotone.frozen.steps import Dense, Sort
 from networks import by_hand, draw_network, saturate, small
@@ -281,7 +280,7 @@ def test_what_freezing_itself_could_get_wrong_is_noticed(monkeypatch: pytest.Mon
         with pytest.raises(RuntimeError, match="could not be brought below their bounds"):
             freeze(network)
     with monkeypatch.context() as patch:
-        patch.setattr(freezing, "_array", lambda values, length: np.ones(length))
+        patch.setattr(unroll, "_array", lambda values, length: np.ones(length))
         with pytest.raises(RuntimeError, match="do not compute what the network does"):
             freeze(network)
 
