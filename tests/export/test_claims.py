@@ -94,6 +94,18 @@ def test_the_file_carries_what_is_returned(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
+def test_a_network_is_certified_once_for_an_export(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certified: list[FrozenNetwork] = []
+    monkeypatch.setattr(
+        "isotone.export.claim.certify", lambda frozen: certified.append(frozen) or certify(frozen)
+    )
+    written(name, small(), tmp_path / "model")
+    assert len(certified) == 1
+
+
+@pytest.mark.parametrize("name", TARGETS)
 @pytest.mark.parametrize("logs", [False, True], ids=["plain", "logs"])
 def test_what_claims_the_last_bit_never_falls(name: str, logs: bool, tmp_path: Path) -> None:
     """In one batch, in batches of three and one by one; the others fall, and say how far."""

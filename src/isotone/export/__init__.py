@@ -27,7 +27,7 @@ from typing import Any, Protocol
 from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
 from isotone.checks import check_choice
-from isotone.export.claim import Arithmetic, Claim, claim
+from isotone.export.claim import Arithmetic, Claim
 from isotone.export.parity import compare
 from isotone.extras import lacking
 from isotone.frozen.network import FrozenNetwork
@@ -48,8 +48,8 @@ TARGETS = {
 class Target(Protocol):
     """A dataclass whose fields are the options of the target."""
 
-    def write(self, frozen: FrozenNetwork, path: Path) -> None:
-        """Write the files."""
+    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
+        """Write the files; gives what they claim."""
 
     def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
         """Score rows with what was written: (n_rows,) or (n_rows, n_outputs).
@@ -93,12 +93,12 @@ def write(
     limits.EXPORT.check(work_of(frozen.steps, frozen.n_features))
     chosen, path = _target(target, options), Path(path)
     try:
-        chosen.write(frozen, path)
+        found = chosen.write(frozen, path)
         if check:
             compare(frozen, chosen, path)
     except ModuleNotFoundError as error:
         raise _missing(target, error) from error
-    return claim(chosen, frozen)
+    return found
 
 
 def _target(name: str, options: dict[str, Any]) -> Target:

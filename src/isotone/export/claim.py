@@ -10,7 +10,7 @@ the snapped row, which is monotone. Where neither is known, nothing is claimed.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from isotone.certificate.certify import Certificate, certify
@@ -60,6 +60,7 @@ class Claim:
         number and None means that no bound is known
     about_missing : what is and is not promised for missing values, in words
     arithmetic, provided : as in `Arithmetic`
+    certificate : of the model
     """
 
     holds: bool
@@ -70,10 +71,11 @@ class Claim:
     about_missing: str
     arithmetic: str
     provided: str
+    certificate: Certificate = field(repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON content."""
-        return asdict(self)
+        """Plain JSON content, without that of the model."""
+        return {name: value for name, value in vars(self).items() if name != "certificate"}
 
 
 def claim(target: Computing, frozen: FrozenNetwork) -> Claim:
@@ -90,6 +92,7 @@ def claim(target: Computing, frozen: FrozenNetwork) -> Claim:
         about_missing=certificate.about_missing if math.isfinite(drop) else "",
         arithmetic=arithmetic.words,
         provided=arithmetic.provided,
+        certificate=certificate,
     )
 
 

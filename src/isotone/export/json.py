@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
-from isotone.export.claim import Arithmetic, claim
+from isotone.export.claim import Arithmetic, Claim, claim
 from isotone.export.exactness import exact
 from isotone.export.summary import summary
 from isotone.files import replacing
@@ -36,10 +36,12 @@ VERSION = 3
 class Json:
     """One JSON object; `isotone.export.json.read` makes it a `FrozenNetwork` again."""
 
-    def write(self, frozen: FrozenNetwork, path: Path) -> None:
-        text = json.dumps(to_dict(frozen), indent=1, allow_nan=False)
+    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
+        found = claim(self, frozen)
+        text = json.dumps(to_dict(frozen, found), indent=1, allow_nan=False)
         with replacing(path) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8")
+        return found
 
     def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
         return Engine(read(path), on_unseen="skip")(frozen.inputs.decode(X))
@@ -55,12 +57,12 @@ class Json:
         return Arithmetic(words, repeats=True, provided="isotone.export.json.read reads the file")
 
 
-def to_dict(frozen: FrozenNetwork) -> dict[str, Any]:
+def to_dict(frozen: FrozenNetwork, found: Claim) -> dict[str, Any]:
     """The content of the file."""
     return {
         "format": FORMAT,
         "version": VERSION,
-        **summary(frozen, claim(Json(), frozen)),
+        **summary(frozen, found),
         "lipschitz": frozen.lipschitz.tolist(),
         "metric": frozen.metric,
         "precision": frozen.precision,

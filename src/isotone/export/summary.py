@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import isotone
-from isotone.certificate.certify import certify
 from isotone.export.claim import Claim
 from isotone.frozen.network import FrozenNetwork
 
@@ -17,7 +16,7 @@ _KEPT = (
 
 def summary(frozen: FrozenNetwork, claim: Claim) -> dict[str, Any]:
     """Plain JSON content: what holds of the file, and which model it was made from."""
-    certificate = certify(frozen).to_dict(in_short=True)
+    certificate = claim.certificate.to_dict(in_short=True)
     return {
         "isotone": isotone.__version__,
         "fingerprint": frozen.fingerprint,

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isotone.export.claim import Arithmetic, claim
+from isotone.export.claim import Arithmetic, Claim, claim
 from isotone.export.exactness import within
 from isotone.export.formulas import activate, log, snap
 from isotone.export.summary import summary
@@ -36,17 +36,19 @@ from isotone.typing import Floats, Reals
 class Torch:
     """A `.pt2` file: ``torch.export.load(path).module()(X)`` with X in float64."""
 
-    def write(self, frozen: FrozenNetwork, path: Path) -> None:
+    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
         rows = torch.zeros(7, len(frozen.inputs.columns), dtype=torch.float64)
         batch = {0: torch.export.Dim("n_rows", min=1)}
         program = torch.export.export(to_module(frozen), (rows,), dynamic_shapes=(batch,))
-        about = {"isotone.json": json.dumps(summary(frozen, claim(self, frozen)))}
+        found = claim(self, frozen)
+        about = {"isotone.json": json.dumps(summary(frozen, found))}
         for node in program.graph.nodes:  # which hold paths of files on this machine
             node.meta.pop("stack_trace", None)
         content = io.BytesIO()
         torch.export.save(program, content, extra_files=about)
         with replacing(path) as temporary:
             temporary.write_bytes(content.getvalue())
+        return found
 
     def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
         program = torch.export.load(io.BytesIO(path.read_bytes())).module()

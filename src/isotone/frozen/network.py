@@ -243,7 +243,7 @@ class FrozenNetwork:
     def n_parameters(self) -> int:
         return sum(array.size for array in arrays_of(self.steps).values())
 
-    @property
+    @cached_property
     @ieee_arithmetic()
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides the score of a raw row and what is claimed of it."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotone import _engine
-from isotone.export.claim import claim
+from isotone.export.claim import Claim, claim
 from isotone.export.native import source
 from isotone.export.native.header import Header
 from isotone.frozen.lookup import Copies
@@ -34,17 +34,18 @@ class Cpp(Header):
 
     suffix = ".hpp"
 
-    def write(self, frozen: FrozenNetwork, path: Path) -> None:
-        name = source.identifier(self.name, path)
+    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
+        name, found = source.identifier(self.name, path), claim(self, frozen)
         content = {
             "isotone.hpp": RUNTIME.read_text(encoding="utf-8"),
-            f"{name}.hpp": to_header(frozen, name),
+            f"{name}.hpp": to_header(frozen, name, found),
             "example.cpp": _example(frozen, name),
         }
         source.write_files(path, content)
+        return found
 
 
-def to_header(frozen: FrozenNetwork, name: str) -> str:
+def to_header(frozen: FrozenNetwork, name: str, found: Claim) -> str:
     """The header with the weights."""
     model = _Model(frozen)
     for instruction in flatten(frozen.steps, frozen.n_features, frozen.copies):
@@ -52,7 +53,7 @@ def to_header(frozen: FrozenNetwork, name: str) -> str:
     model.check_size()
     sizes = ", ".join(str(size) for size in sorted(model.sizes))
     several = f"std::array<Number, {frozen.n_outputs}>"
-    one, found = frozen.n_outputs == 1, claim(Cpp(name), frozen)
+    one = frozen.n_outputs == 1
     return _HEADER.format(
         name=name,
         heading=source.heading(frozen, found),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotone import _engine
-from isotone.export.claim import claim
+from isotone.export.claim import Claim, claim
 from isotone.export.native import source
 from isotone.export.native.header import Header
 from isotone.frozen.lookup import Copies
@@ -29,21 +29,22 @@ class Cuda(Header):
 
     suffix = ".cuh"
 
-    def write(self, frozen: FrozenNetwork, path: Path) -> None:
-        name = source.identifier(self.name, path)
+    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
+        name, found = source.identifier(self.name, path), claim(self, frozen)
         content = {
-            f"{name}.cuh": to_header(frozen, name),
+            f"{name}.cuh": to_header(frozen, name, found),
             "example.cu": _EXAMPLE.format(name=name),
         }
         source.write_files(path, content)
+        return found
 
 
-def to_header(frozen: FrozenNetwork, name: str) -> str:
+def to_header(frozen: FrozenNetwork, name: str, found: Claim) -> str:
     """The header: runtime, weights, functions and kernel."""
     code, copies = _Code(frozen), frozen.copies
     last = code.run(frozen.steps, _Array("u", frozen.n_features), copies is not None)
     residual = frozen.residual.T if copies is None else copies.interleaved(frozen.residual)
-    one, found = frozen.n_outputs == 1, claim(Cuda(name), frozen)
+    one = frozen.n_outputs == 1
     return _HEADER.format(
         name=name,
         heading=source.heading(frozen, found),

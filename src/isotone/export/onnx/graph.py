@@ -99,15 +99,14 @@ class Graph:
             self._node("Transpose", [x.name], [name], perm=[1, 0])
         self._outputs.append(helper.make_tensor_value_info(name, _TYPES[self.precision], shape))
 
-    def model(self, opset: int, about: dict[str, str]) -> onnx.ModelProto:
-        """The checked model with its metadata."""
+    def model(self, opset: int) -> onnx.ModelProto:
+        """The checked model."""
         constants = list(self._constants.values())
         graph = helper.make_graph(self._nodes, "isotone", self._inputs, self._outputs, constants)
         opsets = [helper.make_opsetid("", opset)]
         model = helper.make_model(
             graph, opset_imports=opsets, ir_version=_IR_VERSION, producer_name="isotone"
         )
-        helper.set_model_props(model, about)
         onnx.checker.check_model(model, full_check=True)
         return model
 

@@ -24,7 +24,7 @@ import onnx
 
 from isotone.checks import check_choice
 from isotone.export import exactness
-from isotone.export.claim import Arithmetic, claim
+from isotone.export.claim import Arithmetic, Claim, claim
 from isotone.export.onnx.graph import Graph
 from isotone.export.onnx.nodes import Nodes
 from isotone.export.onnx.rawonnx import feeds_of, raw_features
@@ -70,13 +70,17 @@ class Onnx:
         for name, allowed in choices.items():
             check_choice(name, getattr(self, name), allowed)
 
-    def write(self, frozen: FrozenNetwork, path: Path) -> None:
-        model = self.model(frozen)
+    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
+        model, found = self.model(frozen), claim(self, frozen)
+        about = {f"isotone.{name}": value for name, value in summary(frozen, found).items()}
+        texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in about.items()}
+        onnx.helper.set_model_props(model, texts)
         with replacing(path) as temporary:
             temporary.write_bytes(model.SerializeToString())
+        return found
 
     def model(self, frozen: FrozenNetwork) -> onnx.ModelProto:
-        """The model, accepted by the ONNX checker."""
+        """The model without its metadata, accepted by the ONNX checker."""
         if self.sums is None:
             return replace(self, sums=self._sums(frozen)).model(frozen)
         if self.opset < 19 and self.categories == "text" and not frozen.inputs.is_plain:
@@ -89,12 +93,7 @@ class Onnx:
         x = raw_features(graph, frozen.inputs, self.categories == "text")
         nodes = Nodes(graph, twin, x, ordered=self.sums == "ordered", topk=self.sort == "topk")
         graph.output("score", nodes.score(), frozen.n_outputs)
-        about = {
-            f"isotone.{name}": value
-            for name, value in summary(frozen, claim(self, frozen)).items()
-        }
-        texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in about.items()}
-        return graph.model(self.opset, texts)
+        return graph.model(self.opset)
 
     def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
         import onnxruntime

@@ -26,7 +26,7 @@ import numpy as np
 
 from isotone.certificate.bounds import rounding_errors
 from isotone.checks import check_choice
-from isotone.export.claim import Arithmetic, claim
+from isotone.export.claim import Arithmetic, Claim, claim
 from isotone.export.comparators import rounds
 from isotone.export.exactness import exact, in_precision, within
 from isotone.export.formulas import activate, uses_exp
@@ -66,12 +66,15 @@ class Sql:
         if isinstance(self.keep, str):
             raise ValueError(f"`keep={self.keep!r}` is a text; give names, [{self.keep!r}]")
 
-    def write(self, frozen: FrozenNetwork, path: Path) -> None:
+    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
+        select, found = self.select(frozen), claim(self, frozen)
+        about = json.dumps(summary(frozen, found)).replace("*", "\\u002a")  # no end of the comment
         with replacing(path) as temporary:
-            temporary.write_text(self.select(frozen), encoding="utf-8")
+            temporary.write_text(f"/* isotone: {about} */\n{select}", encoding="utf-8")
+        return found
 
     def select(self, frozen: FrozenNetwork) -> str:
-        """The statement, with a comment that says what it is."""
+        """The statement, without the comment that says what it is."""
         names = frozen.names_of("score")
         _check_different("the columns", frozen.inputs.names)
         _check_different("`keep` and the scores", (*self.keep, *names))
@@ -81,11 +84,8 @@ class Sql:
         statement = Statement(self.dialect, self.table)
         kept = [statement.read(statement.column(name)) for name in self.keep]
         scores = _score(statement, frozen)
-        about = json.dumps(summary(frozen, claim(self, frozen))).replace(
-            "*", "\\u002a"
-        )  # no end of the comment
         columns = dict(zip((*self.keep, *names), (*kept, *scores), strict=True))
-        return f"/* isotone: {about} */\n{statement.text(columns)};\n"
+        return f"{statement.text(columns)};\n"
 
     def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
         select = path.read_text(encoding="utf-8")
