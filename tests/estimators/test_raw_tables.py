@@ -158,3 +158,15 @@ def test_names_of_rows_are_no_categories() -> None:
         isotone.MonotonicClassifier(**SETTINGS).fit(
             X[["debt"]].assign(name=[f"n{i}" for i in range(N)]), Y
         )
+
+
+def test_a_dictionary_of_columns_is_a_table(model: isotone.MonotonicClassifier) -> None:
+    columns = {name: X[name] for name in X}
+    same = isotone.MonotonicClassifier(CST, missing="indicator", random_state=0, **SETTINGS)
+    same.fit(columns, Y)
+    assert same.network_.fingerprint == model.network_.fingerprint
+    assert list(same.feature_names_in_) == list(X.columns)
+    np.testing.assert_array_equal(same.predict_proba(columns), model.predict_proba(X))
+    assert same.score(columns, Y) == model.score(X, Y)
+    with pytest.raises(ValueError, match="feature names should match"):
+        same.predict({name: X[name] for name in list(X)[:-1]})

@@ -148,9 +148,34 @@ def test_rows_that_cannot_be_used_are_refused_with_advice() -> None:
         match=r"1 missing values \(NaN\) in feature 'debt', the first in row 3; missing=",
     ):
         classifier().fit(X.assign(debt=[np.nan if i == 3 else 1.0 for i in range(20)]), y)
+    with pytest.raises(ValueError, match=r"column 'debt' is inf in row 3; only finite numbers"):
+        classifier().fit(X.assign(debt=[np.inf if i == 3 else 1.0 for i in range(20)]), y)
     with pytest.raises(ValueError, match=r"at least one non-zero number"):
         classifier().fit(X, y, sample_weight=np.zeros(20))
     with pytest.raises(NotFittedError):
         classifier().predict_proba(X)
     with pytest.raises(NotFittedError):
         classifier().save("nowhere")
+
+
+def test_what_is_not_a_table_is_refused_with_advice() -> None:
+    X, y = people(20)
+    for table, kind, message in (
+        (X["age"], TypeError, r"`X` is a Series, one column; it must be a table.*X.to_frame\(\)"),
+        (X.to_dict("records"), TypeError, r"list of records; .*: give a data frame"),
+        ({"age": 1.0}, ValueError, r"'age' is 1.0; a column must hold one value per row"),
+        ({"age": [1.0, 2.0], "debt": [1.0]}, ValueError, r"'debt' has 1 values but column 'age'"),
+        (X.assign(age=pd.cut(X["age"], 3)), ValueError, r"column 'age' of type .* as text"),
+    ):
+        with pytest.raises(kind, match=message):
+            classifier().fit(table, y)
+
+
+def test_a_score_of_no_rows_is_refused() -> None:
+    X, y = people(20)
+    model = classifier(on_unseen="skip").fit(X, y)
+    with (
+        pytest.warns(UserWarning, match="20 of 20 rows"),
+        pytest.raises(ValueError, match=r"none of 20 rows gets a score: .* change `on_unseen`"),
+    ):
+        model.score(X.assign(debt=np.nan), y)

@@ -263,8 +263,6 @@ def test_inputs_of_other_features_are_refused() -> None:
 def test_a_table_without_a_column_is_refused() -> None:
     with pytest.raises(ValueError, match="the table has no column 'age'; the model needs one"):
         model().score({name: cells for name, cells in COLUMNS.items() if name != "age"})
-    with pytest.raises(ValueError, match="column 'age' mixes kinds of values"):
-        model().score(COLUMNS | {"age": ["a", 1, 2, 3]})
 
 
 def test_fills_are_for_what_has_no_category_of_missing_values() -> None:
@@ -304,6 +302,58 @@ def test_a_category_that_looks_blank_is_new_and_not_missing() -> None:
         inputs.encode({"city": [True]})
 
 
-def test_integers_beyond_64_bits_are_explained() -> None:
-    with pytest.raises(ValueError, match="'x' mixes kinds of values, or holds integers beyond 64"):
-        Inputs.numbers(["x"]).encode({"x": [2**70, 1]})
+def test_integers_beyond_64_bits_are_numbers() -> None:
+    found = Inputs.numbers(["x"]).encode({"x": [2**70, 1, -(2**64)]})
+    assert found[:, 0].tolist() == [2.0**70, 1.0, -(2.0**64)]
+
+
+MIXED = pd.Series(["abc", 1.5, None, np.float32(0.1), 7, True, " 2 ", "NA"], dtype=object)
+
+
+def test_cells_of_several_kinds_are_read_one_by_one() -> None:
+    found = Number("x").code(MIXED)
+    expected = [math.inf, 1.5, math.nan, float(np.float32(0.1)), 7, 1, 2, math.nan]
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_number_among_texts_is_its_label() -> None:
+    cities = pd.Series(["Rome", 1.0, 2, None, 3.5], dtype=object)
+    found = Category("city", ("1", "2", "Rome", None)).code(cities)
+    np.testing.assert_array_equal(found, [2, 0, 1, 3, math.inf])
+
+
+def test_text_among_numbers_gets_what_unseen_rows_get() -> None:
+    mixed = COLUMNS | {"age": pd.Series(["abc", 1.0, 2.0, 3.0], dtype=object)}
+    with pytest.raises(ValueError, match="column 'age' holds the text 'abc' in row 0 "):
+        model().score(mixed)
+    with pytest.warns(UserWarning, match="1 of 4 rows"):
+        scores = model().score(mixed, on_unseen="skip")
+    np.testing.assert_array_equal(scores[1:], model().score(COLUMNS | {"age": [9, 1, 2, 3]})[1:])
+    assert math.isnan(scores[0])
+
+
+NO_TABLES: list[tuple[Any, type[Exception], str]] = [
+    (pl.LazyFrame({"x": [1.0]}), TypeError, "LazyFrame, which holds no rows yet; .*: collect"),
+    ([{"x": 1.0}], TypeError, "list of records; a table must come column by column: give a data"),
+    ({"x": 1.0}, ValueError, "'x' is 1.0; a column must hold one value per row: give a list"),
+    ({"x": "abc"}, ValueError, "'x' is 'abc'; a column must hold one value per row"),
+    ({"x": np.ones((2, 2))}, ValueError, "(?s)'x' is array.*; a column must hold one value per row"),
+    ({"x": [1, 2], "y": [1]}, ValueError, "'y' has 1 values but column 'x' has 2; a row needs"),
+    ({"x": pd.cut([1, 5, 9], 3), "y": [1] * 3}, ValueError, "'x' is stored as categories"),
+]
+
+
+@pytest.mark.parametrize(("X", "kind", "message"), NO_TABLES)
+def test_what_is_not_a_table_is_refused_with_advice(
+    X: Any, kind: type[Exception], message: str
+) -> None:
+    inputs = Inputs.numbers(["x", "y"] if isinstance(X, dict) and "y" in X else ["x"])
+    with pytest.raises(kind, match=message):
+        inputs.encode(X)
+    with pytest.raises(kind, match=message):
+        model(inputs).score(X)
+
+
+def test_intervals_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"column 'x' of type .* cannot be read as text; choose"):
+        Inputs((Category("x", ("a",)),)).encode({"x": pd.cut([1, 5, 9], 3)})

@@ -30,7 +30,7 @@ def _column(cells: Any, name: str) -> Column:
     column = arrow_of(cells, name)
     if is_category(kind):
         if column.type.ordered:
-            return Ordered(name, tuple(labels(column.dictionary).to_pylist()))
+            return Ordered(name, tuple(labels(column.dictionary, name).to_pylist()))
         return Category(name, _categories(column, name))
     if not is_text(column.type) or not np.isinf(numbers_of(cells, name)).any():
         return Number(name)
@@ -39,7 +39,7 @@ def _column(cells: Any, name: str) -> Column:
 
 def _categories(column: pa.Array, name: str) -> tuple[str | None, ...]:
     """Texts in alphabetical order, and then None for a missing value."""
-    found = pc.unique(labels(column)).to_pylist()
+    found = pc.unique(labels(column, name)).to_pylist()
     if len(found) > MAX_CATEGORIES:
         raise ValueError(
             f"column {name!r} holds more than {MAX_CATEGORIES} categories, each of which would "

@@ -27,7 +27,13 @@ from isotone.estimators.missing import complete, refuse_directed
 from isotone.estimators.observations import observations
 from isotone.estimators.parameters import Directions, Lipschitz, Parameters, Units
 from isotone.estimators.units import TargetUnits
-from isotone.estimators.validation import refuse_huge, validate, validate_names
+from isotone.estimators.validation import (
+    framed,
+    refuse_huge,
+    refuse_infinite,
+    validate,
+    validate_names,
+)
 from isotone.freezing.margin import certified
 from isotone.inputs.chain import Inputs, Policy
 from isotone.inputs.columns import Category
@@ -102,11 +108,17 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         scores = self._score_rows(X)
         check_consistent_length(scores, y, weight)
         known = ~lacks_score(scores)
+        if not known.any() and len(known):
+            raise ValueError(
+                f"none of {len(known)} rows gets a score: each holds values never seen in "
+                "training; at least one row must have a score: give others, or change `on_unseen`"
+            )
         some = None if weight is None else np.asarray(weight)[known]
         return scores[known], np.asarray(y)[known], some
 
     def _raw(self, X: Any) -> Any:
         """A raw table whose columns are those of the training rows."""
+        X = framed(X)
         if has_names(X):
             validate_names(self, X, reset=False)
             return X
@@ -150,6 +162,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         """Checked parameters, and rows with a weight each."""
         check_choice("loss", self.loss, self._losses)
         parameters = Parameters.of(self)
+        X = framed(X)
         self._labels = column_names(X) if has_names(X) else None
         if self._labels is None:
             X, y = validate(self, X, y, **check)
@@ -166,7 +179,9 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         self._inputs = find_inputs(X, self._names())
         parts = [np.column_stack(self._inputs.read(raw)) for raw in self._inputs.batches(X)]
         finite = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "estimator": self}
-        features, y = check_X_y(np.concatenate(parts), y, **finite, **check)
+        table = np.concatenate(parts)
+        refuse_infinite(table, self._inputs.uncompleted)
+        features, y = check_X_y(table, y, **finite, **check)
         return features, y
 
     def _learn(

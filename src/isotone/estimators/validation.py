@@ -6,12 +6,32 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from isotone.inputs.cells import arrow_of
+from isotone.inputs.frames import is_dictionary, of_one_length
 from isotone.typing import Floats
 
 _LARGEST = 1e100
+
+
+def framed(X: Any) -> Any:
+    """A dictionary of columns as a table of Arrow; anything else as it is.
+
+    A single column raises `TypeError`.
+    """
+    if hasattr(X, "to_frame") and getattr(X, "ndim", 1) == 1:  # of pandas or polars
+        raise TypeError(
+            f"`X` is a {type(X).__name__}, one column; it must be a table, even of one column: "
+            "give X.to_frame()"
+        )
+    if not is_dictionary(X):
+        return X
+    names = [str(name) for name in X]
+    columns = of_one_length(dict(zip(names, X.values(), strict=True)))
+    return pa.table([arrow_of(c, n) for c, n in zip(columns, names, strict=True)], names=names)
 
 
 def validate_names(estimator: BaseEstimator, X: Any, reset: bool) -> None:
@@ -31,6 +51,17 @@ def validate(estimator: BaseEstimator, X: Any, *args: Any, **options: Any) -> An
             f"some columns of `X` are not numeric ({str(error)[:80]}); an array must hold "
             "numbers: give a data frame, whose columns of text are learned as categories"
         ) from error
+
+
+def refuse_infinite(table: Floats, columns: Sequence[str]) -> None:
+    """Raise `ValueError` for infinite numbers."""
+    bad = np.isinf(table)
+    if bad.any():
+        row, column = (int(index) for index in np.argwhere(bad)[0])
+        raise ValueError(
+            f"column {columns[column]!r} is {table[row, column]} in row {row}; only finite "
+            "numbers can be used: drop such rows, or set the value to missing"
+        )
 
 
 def refuse_huge(name: str, table: Floats, columns: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ the nearest float64, as Python's `float` does. Arrow's own cast of decimals is n
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from isotone.inputs.frames import is_category
+from isotone.inputs.frames import is_category, refuse_scalars
 from isotone.typing import Floats, Reals
 
 # How people write a missing number.
@@ -61,13 +62,25 @@ def arrow_of(values: Any, name: str) -> pa.Array:
         return values
     if hasattr(values, "to_arrow"):  # polars
         return arrow_of(values.to_arrow(), name)
+    refuse_scalars(values, name)
     try:
         return arrow_of(pa.array(values, from_pandas=True), name)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-        raise ValueError(
-            f"column {name!r} mixes kinds of values, or holds integers beyond 64 bits "
-            f"({' '.join(str(error).split())[:100]}); convert it to numbers or to text"
-        ) from error
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return _mixed(values)
+
+
+def _mixed(values: Any) -> pa.Array:
+    """Cells of several kinds, or integers beyond 64 bits, as texts that say the same."""
+    cells = (cell.item() if isinstance(cell, np.generic) else cell for cell in values)
+    return pa.concat_arrays([_texts(list(run)) for _, run in groupby(cells, type)])
+
+
+def _texts(cells: list[Any]) -> pa.Array:
+    """Cells of one kind as texts."""
+    try:
+        return pa.array(cells, from_pandas=True).cast(pa.string())
+    except (pa.ArrowException, OverflowError):
+        return pa.array([str(cell) for cell in cells], pa.string())
 
 
 def numbers_of(values: Any, name: str) -> Reals:
@@ -173,8 +186,13 @@ def is_blank(column: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(blank.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def labels(column: pa.Array) -> pa.Array:
-    """A column as texts without spaces around them; empty ones and NaN become null."""
+def labels(column: pa.Array, name: str | None = None) -> pa.Array:
+    """A column as texts without spaces around them; empty ones and NaN become null.
+
+    Parameters
+    ----------
+    name : of the column, for messages
+    """
     column = decoded(column)
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
@@ -182,7 +200,7 @@ def labels(column: pa.Array) -> pa.Array:
         texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise ValueError(
-            f"a column of type {column.type} cannot be read as text; choose another column, or "
-            "convert it"
+            f"{'a column' if name is None else f'column {name!r}'} of type {column.type} cannot "
+            "be read as text; choose another column, or convert it"
         ) from error
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)

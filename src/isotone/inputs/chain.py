@@ -32,7 +32,7 @@ from isotone.inputs.columns import (
     missing_name,
     to_dict,
 )
-from isotone.inputs.frames import column_names, has_names
+from isotone.inputs.frames import column_names, has_names, of_one_length
 from isotone.inputs.scaling import as_numbers
 from isotone.typing import Bools, Floats, Indices, Reals
 
@@ -181,7 +181,7 @@ class Inputs:
             for batch in X.select(list(self.names)).to_batches():
                 yield [batch.column(i) for i in range(len(self.names))]
             return
-        yield [X[labels[names.index(name)]] for name in self.names]
+        yield of_one_length({name: X[labels[names.index(name)]] for name in self.names})
 
     def _array(self, X: Any) -> Reals:
         """`X` without names, which must be numbers."""

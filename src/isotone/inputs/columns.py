@@ -196,7 +196,7 @@ def cell_of(column: Column, values: Any, row: int) -> str:
     """What a row that cannot be scored holds in a column, in words."""
     cells = arrow_of(values, column.name)
     if not isinstance(column, Number):
-        text = labels(cells.slice(row, 1))[0].as_py()
+        text = labels(cells.slice(row, 1), column.name)[0].as_py()
         return "is missing" if text is None else f"holds {text[:40]!r}"
     if is_blank(cells.slice(row, 1))[0]:
         return "is missing"
@@ -207,7 +207,7 @@ def cell_of(column: Column, values: Any, row: int) -> str:
 def _codes(values: Any, name: str, categories: Sequence[str | None]) -> Floats:
     """The place of every row's category; NaN where it is missing and has none."""
     places = {None: math.nan} | {text: float(k) for k, text in enumerate(categories)}
-    texts = labels(arrow_of(values, name))
+    texts = labels(arrow_of(values, name), name)
     found = pc.index_in(texts, value_set=pa.array(list(places), pa.string()))
     index = pc.fill_null(found, len(places)).to_numpy(zero_copy_only=False)
     codes: Floats = np.array([*places.values(), UNSEEN])[index]

@@ -7,7 +7,17 @@ from typing import Any
 
 
 def has_names(X: Any) -> bool:
-    """Whether `X` is a data frame, an Arrow table or a dictionary of columns."""
+    """Whether `X` is a data frame, an Arrow table or a dictionary of columns.
+
+    What only describes a table, or holds it row by row, raises `TypeError`.
+    """
+    if type(X).__name__ == "LazyFrame":
+        raise TypeError("`X` is a LazyFrame, which holds no rows yet; it must: collect() it first")
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):
+        raise TypeError(
+            "`X` is a list of records; a table must come column by column: give a data frame, "
+            "such as pandas.DataFrame(X)"
+        )
     return is_dictionary(X) or hasattr(X, "column_names") or hasattr(X, "columns")
 
 
@@ -21,6 +31,31 @@ def column_names(X: Any) -> list[Any]:
     if is_dictionary(X):
         return list(X)
     return list(X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ()))
+
+
+def of_one_length(columns: Mapping[str, Any]) -> list[Any]:
+    """The columns, by name, if each holds as many values as the first."""
+    for name, values in columns.items():
+        refuse_scalars(values, name)
+    lengths = {name: len(values) for name, values in columns.items()}
+    first = next(iter(lengths), "")
+    for name, length in lengths.items():
+        if length != lengths[first]:
+            raise ValueError(
+                f"column {name!r} has {length} values but column {first!r} has "
+                f"{lengths[first]}; a row needs one of each: give columns of one length"
+            )
+    return list(columns.values())
+
+
+def refuse_scalars(values: Any, name: str) -> None:
+    """Raise `ValueError` unless there is one value per row."""
+    is_list = hasattr(values, "__len__") and getattr(values, "ndim", 1) == 1
+    if isinstance(values, str | bytes) or not is_list:
+        raise ValueError(
+            f"column {name!r} is {values!r:.50}; a column must hold one value per row: give a "
+            "list, even for one row"
+        )
 
 
 def categorical_columns(X: Any) -> list[str]:
