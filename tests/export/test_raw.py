@@ -149,6 +149,33 @@ def test_a_header_names_columns_and_categories(tmp_path: Path) -> None:
     assert re.search(r'categories_2\[\] = \{"S", "M", "L"\}', text)
 
 
+@pytest.mark.parametrize("target", ["cpp", "cuda"])
+@pytest.mark.parametrize("end", ["\n", "\r", "\x0b", "\u2028", "\x85", " \\", "??/"])
+def test_no_name_leaves_its_comment(target: Any, end: str, tmp_path: Path) -> None:
+    evil = f"a{end}"
+    inputs = Inputs((Number(evil, fill=1.0), Category(f"b{end}", (f"c{end}int", None))))
+    frozen = replace(small((1, 0, 0, 0)), features=inputs.features, inputs=inputs)
+    export.write(frozen, target, tmp_path / "raw", check=False)
+    (path,) = (tmp_path / "raw").glob("raw.[hc]*")
+    head, _, code = path.read_text(encoding="utf-8").partition("#pragma once")
+    assert all(line.startswith("//") or not line for line in head.splitlines())
+    assert not any(line.endswith(("\\", "??/")) for line in head.splitlines())
+    named = [line for line in code.splitlines() if "categories_1[]" in line]
+    assert len(named) == 1
+    assert not named[0].endswith(("\\", "??/"))
+
+
+def test_onnx_takes_the_code_of_the_missing_category(tmp_path: Path) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    export.write(model(), "onnx", tmp_path / "m.onnx", categories="codes")
+    session = onnxruntime.InferenceSession(str(tmp_path / "m.onnx"))
+    codes = {"age": 31.0, "size": 2.0, "member": 1.0, "zone": 0.0}
+    feeds = {name: np.full(2, code) for name, code in codes.items()}
+    scores = session.run(["score"], feeds | {"city": np.array([2.0, np.nan])})[0]
+    assert np.isfinite(scores[0])
+    assert scores[0] == scores[1]
+
+
 def test_the_json_export_holds_the_inputs(tmp_path: Path) -> None:
     from isotone.export import json
 

@@ -52,7 +52,7 @@ def write_files(path: Path, content: dict[str, str]) -> None:
     if path.exists() and not path.is_dir():
         raise ValueError(f"{str(path)!r} is a file; this export needs the name of a directory")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no directory {str(path.parent)!r}; make it first")
+        raise FileNotFoundError(f"there is no directory {str(path.parent)!r}; create it first")
     with sole_use(path):
         for name, content_of_file in content.items():
             with replacing(path / name) as temporary:
@@ -89,6 +89,15 @@ def text(value: str) -> str:
     return f'"{plain}"'
 
 
+def comment(value: str) -> str:
+    """A text that stays within its comment, whatever is in it.
+
+    It has one line, and no backslash or trigraph that would join the next line to it.
+    """
+    safe = (c if c.isprintable() and c != "\\" else "\N{REPLACEMENT CHARACTER}" for c in value)
+    return "".join(safe).replace("??/", "? ?/")
+
+
 def lines_of_text(value: str, indent: str) -> str:
     """A long string literal in lines; C++ joins them."""
     size = WIDTH - 30
@@ -103,7 +112,7 @@ def heading(frozen: FrozenNetwork, claim: Claim) -> str:
     entries = {
         "isotone": content["isotone"],
         "fingerprint": content["fingerprint"],
-        "columns": ", ".join(text(name) for name in frozen.inputs.names),
+        "columns": ", ".join(f'"{name}"' for name in frozen.inputs.names),
         "outputs": f"{frozen.n_outputs}, {frozen.outputs}, {frozen.precision}",
         "directions": json.dumps(content["monotonic_cst"]),
         "certificate": f"{verdict}; guarantee: {claim.guarantee}",
@@ -113,7 +122,7 @@ def heading(frozen: FrozenNetwork, claim: Claim) -> str:
         "constants": json.dumps(content["model"]["constants"]),
         "rounding": json.dumps(content["model"]["rounding_errors"]),
     }
-    return "\n".join(f"//   {name:12} {value}" for name, value in entries.items())
+    return "\n".join(f"//   {name:12} {comment(value)}" for name, value in entries.items())
 
 
 def _category_tables(inputs: Inputs, keyword: str) -> list[str]:
@@ -122,9 +131,8 @@ def _category_tables(inputs: Inputs, keyword: str) -> list[str]:
     for i, column in enumerate(inputs.columns):
         if not isinstance(column, Number):
             texts = ", ".join(text("" if t is None else t) for t in column.categories)
-            lines.append(
-                f"{keyword} const char* categories_{i}[] = {{{texts}}};  // of {text(column.name)}"
-            )
+            about = comment(f'of "{column.name}"')
+            lines.append(f"{keyword} const char* categories_{i}[] = {{{texts}}};  // {about}")
     return lines
 
 

@@ -43,9 +43,12 @@ def _categories(
     """One feature per category, or the rank."""
     unknown = graph.column(np.full(1, np.nan))
     hits = [
-        missing if name is None else graph.equals(cells, name if text else float(k))
+        graph.equals(cells, (name or "") if text else float(k))
         for k, name in enumerate(column.categories)
     ]
+    if None in column.categories:  # NaN, too, or the code of the missing category
+        place = column.categories.index(None)
+        hits[place] = graph.either(hits[place], missing)
     if isinstance(column, Ordered):
         rank = unknown if column.fill is None else graph.where(missing, column.fill, unknown)
         for k, hit in enumerate(hits):
