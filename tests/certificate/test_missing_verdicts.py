@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,10 @@ from isotone import (
     certify,
     freeze,
 )
+from isotone.certificate import bounds
+from isotone.certificate import missing as missing_values
 from isotone.frozen.steps import Dense, Steps
+from isotone.typing import Floats
 from networks import small
 
 KNOTS = [-2.0, 0.1, 0.7, 3.5]
@@ -178,7 +182,7 @@ def test_a_fill_inside_the_knots_is_compared_with_itself_alone() -> None:
     certificate = certify(frozen)
     assert certificate.holds
     assert verdicts(certificate) == PROVED | {"income": False}
-    assert "a missing income never gives a higher score than 0.7, and nothing is promised" in (
+    assert "a missing income never gives a higher score than 0.7, and no promise compares" in (
         certificate.about_missing
     )
     frame = rows(np.random.default_rng(0), 300)
@@ -193,7 +197,7 @@ def test_the_slope_along_the_indicator_alone_proves_nothing_of_free_columns() ->
         certificate = certify(frozen)
         assert certificate.holds
         assert not any(verdicts(certificate).values())
-        assert "a missing city" not in certificate.about_missing.split("nothing is promised")[0]
+        assert "a missing city" not in certificate.about_missing.split("no promise compares")[0]
         broken = max(broken, largest_breach(frozen, "city", -1, seed))
     assert broken > 0.0
 
@@ -260,3 +264,49 @@ def test_judging_many_categories_takes_little_memory(kind: str) -> None:
     tracemalloc.stop()
     assert len(found) == len(columns)
     assert most < 64 * 2**20
+
+
+def test_a_certificate_that_fails_promises_nothing() -> None:
+    frozen = replace(draw(0, -1, 1), residual=np.zeros((1, 11)))
+    certificate = certify(frozen)
+    assert not certificate.holds
+    assert certificate.about_missing == "of income, grade, city: nothing is promised"
+
+
+def minus(a: Floats, b: Floats) -> Any:
+    return [Fraction(x) - Fraction(y) for x, y in zip(a, b, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_against_rivals_are_those_of_exact_arithmetic(seed: int) -> None:
+    """Rounded down, by very little."""
+    frozen = draw(seed, -1, 0, n_outputs=4, outputs="logits")
+    slopes = bounds.slopes(frozen.steps, frozen.n_features)
+    ends = missing_values._Ends.of(frozen)
+    for column in frozen.inputs.columns[:3]:
+        for moves in missing_values._values(ends, column):
+            found = missing_values._least(frozen, slopes, 0, -1, moves)
+            for bound, rival in zip(found, (1, 2, 3), strict=True):
+                r = minus(frozen.residual[0], frozen.residual[rival])
+                exact = missing_values._sum(r, minus(slopes[0], -slopes[rival]), -1, moves)
+                assert bound <= exact
+                assert bound == pytest.approx(float(exact), rel=1e-12, abs=1e-10)
+
+
+def test_many_classes_take_little_time() -> None:
+    """The work grows with pairs of classes, but each is a few operations."""
+    inputs = Inputs((Category("city", (*CITIES, None)),))
+    n = 600
+    frozen = FrozenNetwork(
+        features=inputs.features,
+        inputs=inputs,
+        scaling=Scaling.identity(4),
+        steps=(Dense(np.zeros((n, 4)), np.zeros(n)),),
+        residual=np.zeros((n, 4)),
+        lipschitz=np.ones(4),
+        monotonic_cst=np.tile([0, 0, 0, -1], (n, 1)),
+        outputs="logits",
+    )
+    found = certify(frozen).missing
+    assert len(found) == n
+    assert not any(verdict.computed for verdict in found)

@@ -16,7 +16,7 @@ from isotone.frozen.steps import Dense
 from isotone.inputs.chain import Inputs
 from isotone.inputs.knots import Knots
 from isotone.typing import Bools, Floats
-from networks import AGES, MIXED, RANKS, mixed
+from networks import AGES, MIXED, RANKS, by_hand, mixed
 
 OPTIONS: list[dict[str, Any]] = [{}, {"precision": "float32"}, {"grid": None}, {"grid": 2.0**-6}]
 NUMBERS = ["age", "debt", "income"]
@@ -332,3 +332,29 @@ def test_slopes_that_are_not_bounded_leave_no_distance() -> None:
     slopes = np.array([1.0, np.inf])
     distance = Coordinates(copies, slopes).distance(np.array([[0.5], [1.5]]), np.ones(2), 1)
     assert np.all(distance == 0)
+
+
+def test_rows_with_unseen_values_have_no_radius_and_cost_no_other_theirs() -> None:
+    frozen = mixed(directions=(1, 1, -1, 0))
+    certificate, table = certify(frozen), draw(6)
+    alone = certificate.certified_radius(table)
+    strange = table | {"city": ["Nowhere", *table["city"][1:]]}
+    with pytest.raises(ValueError, match="`on_unseen`, on the command line `--on-unseen`"):
+        certificate.certified_radius(strange)
+    radius = certificate.certified_radius(strange, on_unseen="skip")
+    for found, expected in zip(
+        (radius.scaled, radius.down, radius.up), (alone.scaled, alone.down, alone.up), strict=True
+    ):
+        assert np.isnan(found[0]).all()
+        np.testing.assert_array_equal(found[1:], expected[1:])
+    shifts = {"debt": 50.0}
+    rest = {name: cells[1:] for name, cells in table.items()}
+    assert certificate.flip_bound(strange, shifts, on_unseen="skip") == certificate.flip_bound(
+        rest, shifts
+    )
+
+
+def test_a_center_from_which_differences_overflow_leaves_no_radius() -> None:
+    scaling = Scaling(*np.array([[0.0], [0.0], [1.0], [-1e308], [1e-308]]))
+    frozen = replace(by_hand(0.0), scaling=replace(scaling, log=np.array([False])))
+    assert certify(frozen).certified_radius([[7.9e307]], threshold=10.0).scaled == 0.0

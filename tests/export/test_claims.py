@@ -183,7 +183,7 @@ def test_nothing_is_claimed_where_no_bound_is_known() -> None:
     scaling = Scaling(*(np.array([v]) for v in (True, 1e9, 1e-3, 0.0, 1.0)))
     frozen = replace(by_hand(0.5), scaling=scaling)
     found = claim(export._target("onnx", {"precision": "float32"}), frozen)
-    assert found.guarantee.startswith("not claimed: no bound of the rounding errors is known")
+    assert found.guarantee.startswith("not claimed: no bound on the rounding error is known")
     assert (found.holds, found.drop, found.distance) == (False, None, (None,))
 
 
@@ -223,4 +223,4 @@ def test_where_nothing_is_claimed_nothing_is_promised_about_missing_values() -> 
     huge = replace(huge, residual=np.array([[0.0, -1e36]]))
     found = claim(Onnx(precision="float32"), huge)
     assert found.guarantee.startswith("not claimed")
-    assert found.about_missing == ""
+    assert found.about_missing == "of income: nothing is promised"

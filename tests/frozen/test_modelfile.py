@@ -112,7 +112,7 @@ def entry(**change: Any) -> bytes:
         (b'{"w": 1, "w": 2}', "has the name 'w' twice"),
         (b'{"w": 1' + b"0" * 400 + b"}", "a whole number has 401 digits"),
         (b'{"w": 1e999}', "1e999 is too large for float64"),
-        (b'{"a":' * 500 + b"1" + b"}" * 500, "nested in JSON; at most 64 can be"),
+        (b'{"a":' * 500 + b"1" + b"}" * 500, "nested in JSON; the limit is 64"),
         (entry(dtype="I64"), "malformed entry"),
         (json.dumps({str(i): 0 for i in range(2000)}).encode(), "has 2000 arrays; at most 1024"),
         (b"{}", "no isotone metadata"),
@@ -154,7 +154,7 @@ def test_nan_and_infinity_are_refused(path: Path, value: float) -> None:
     ("key", "value", "message"),
     [
         ("features", ["a"], "does not describe a network"),
-        ("features", ["a", "a", "a"], "two features would be called|repeated names"),
+        ("features", ["a", "a", "a"], "two (columns|features) are called|repeated names"),
         ("lipschitz", [-1, 1, 1], "must be positive"),
         ("monotonic_cst", [[0.5, 0, 0]], "`monotonic_cst` must hold"),
         ("monotonic_cst", [[1, 0]], "has shape"),
@@ -178,7 +178,7 @@ def test_nan_and_infinity_are_refused(path: Path, value: float) -> None:
         ("unknown", 1, "does not describe a network"),
         ("scaling", {}, "lacks 'log'"),
         ("classes", ["only one"], "the network's outputs are values"),
-        ("classes", ["twice", "twice"], "two features would be called|repeated names"),
+        ("classes", ["twice", "twice"], "two (columns|features) are called|repeated names"),
         ("certificate", "trust me", "must be a dictionary"),
         ("provenance", [1], "must be a dictionary"),
         ("clip", "far", "does not describe a network"),
@@ -301,7 +301,9 @@ def test_a_model_that_could_not_be_read_back_is_not_written(path: Path) -> None:
     nested = {}
     for _ in range(limits.NESTING.largest):
         nested = {"a": nested}
-    with pytest.raises(ValueError, match=r"could not be read back; .* nested in JSON; at most 64"):
+    with pytest.raises(
+        ValueError, match=r"could not be read back; .* nested in JSON; the limit is 64"
+    ):
         small(provenance=nested).save(path)
     with pytest.raises(ValueError, match="`provenance` cannot be saved"):
         small(provenance={"object": object()}).save(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -152,7 +153,7 @@ def test_one_strange_row_costs_no_other_its_score(column: str) -> None:
     frozen = model()
     expected = frozen.score(COLUMNS)
     for policy, score in (("skip", math.nan), (-7.5, -7.5)):
-        with pytest.warns(UserWarning, match="1 of 4 rows hold what no training row held"):
+        with pytest.warns(UserWarning, match="1 of 4 rows contain values never seen in training"):
             scores = frozen.score(with_unseen(column), on_unseen=policy)  # type: ignore[arg-type]
         np.testing.assert_array_equal(scores[1], score)
         np.testing.assert_array_equal(np.delete(scores, 1), np.delete(expected, 1))
@@ -239,7 +240,7 @@ def test_damaged_inputs_are_refused(stored: Any, message: str) -> None:
         ([{"kind": "category", "name": "a", "categories": ["\ud800"]}], "must be different texts"),
         ([{"kind": "number", "name": "\ud800"}], "it must be text"),
         ([{"kind": "ordered", "name": "a", "categories": list(map(str, range(20000)))}], "16384"),
-        ([{"kind": "number", "name": "a"}] * 2, "two features would be called 'a'"),
+        ([{"kind": "number", "name": "a"}] * 2, "two columns are called 'a'"),
         ([1], "its kind must be one of number, category, ordered"),
         ([{"kind": "number", "name": "a", "order": 1}], "unexpected keyword"),
         ([{"kind": "number", "name": 3}], "the name of an input column is 3"),
@@ -253,6 +254,28 @@ def test_damaged_inputs_are_refused(stored: Any, message: str) -> None:
 def test_damaged_columns_are_refused(columns: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Inputs.from_dict({"columns": columns, "copies": []})
+
+
+def test_no_name_means_two_things() -> None:
+    with pytest.raises(ValueError, match="two columns are called 'c'"):
+        Inputs((Number("c"), Category("c", ("1", "2", "3"))))
+    with pytest.raises(ValueError, match=r"two features are called 'x\[0\]'"):
+        Inputs((Number("x"), Number("x[0]")), (0, 0, 1, 1))
+    assert Inputs((Number("x"), Number("x[0]")), (0, 1)).features == ("x", "x[0]")
+
+
+@pytest.mark.parametrize("column", UNSEEN)
+def test_a_policy_decides_about_features_too(column: str) -> None:
+    frozen, known = model(), [0, 2, 3]
+    skipped = frozen.encode(with_unseen(column), "skip")
+    assert np.isnan(skipped[1]).all()
+    np.testing.assert_array_equal(skipped[known], FEATURES[known])
+    filled = frozen.encode(with_unseen(column), "missing")
+    np.testing.assert_array_equal(filled[known], FEATURES[known])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = frozen.score(with_unseen(column), on_unseen="missing")
+    np.testing.assert_array_equal(frozen.score_features(filled), expected)
 
 
 def test_inputs_of_other_features_are_refused() -> None:

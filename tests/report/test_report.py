@@ -139,7 +139,7 @@ def test_values_are_compared_with_what_was_observed(tmp_path: Path) -> None:
     data = content(tmp_path / "r.html")
     found = dict(data["statistics"]["metrics"])
     expected = metrics.r2_score(y, frozen.score(frame))
-    assert found["explained share of the variance (R²)"] == pytest.approx(expected)
+    assert found["share of variance explained (R²)"] == pytest.approx(expected)
     assert data["decision"] is None
     assert data["robustness"] is None
     assert [preset["name"] for preset in data["presets"]] == [
@@ -276,3 +276,22 @@ def test_history_is_found_beside_a_trained_model(tmp_path: Path) -> None:
     read = read_history(tmp_path / "history.json")
     report.write(two_classes(), tmp_path / "r.html", history=read)
     assert content(tmp_path / "r.html")["history"]["training"] == [2.0, 1.0]
+
+
+def test_rows_with_unseen_values_are_left_out_and_the_others_keep_their_numbers(
+    tmp_path: Path,
+) -> None:
+    people, frozen = rows(), two_classes()
+    name = frozen.inputs.names[0]
+    people.loc[[0, 3], name] = np.nan
+    people.to_csv(tmp_path / "people.csv", index=False)
+    outcomes = Outcomes.of(frozen, 0.0, "paid")
+    with pytest.raises(ValueError, match="in row 0"):
+        read_sample(frozen, str(tmp_path / "people.csv"), outcomes)
+    sample = read_sample(frozen, str(tmp_path / "people.csv"), outcomes, on_unseen="skip")
+    assert sample.left_out.tolist() == [0, 3]
+    assert embedded_rows(sample, 3000)["number"][:4] == [1, 2, 4, 5]
+    assert sample.to_dict()["n_left_out"] == 2
+    assert len(sample) == len(sample.weight) == len(people) - 2
+    with pytest.raises(ValueError, match="`on_unseen='3'` is unknown; choose from"):
+        report.write(frozen, tmp_path / "r.html", tmp_path / "people.csv", on_unseen="3")  # type: ignore[arg-type]

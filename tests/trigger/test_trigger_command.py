@@ -187,7 +187,7 @@ def test_ties_at_the_threshold_are_told(
     assert run(tmp_path, table) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "rate 0 ± 0 kHz, at most 660 allowed: 0 of 4,000" in said
-    assert f"ties {n_background} background events have the score just below" in said
+    assert f"ties {n_background} background events share the score just below" in said
     assert run(tmp_path, table, "--max-rate", "29e6") == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "kHz, at most 29000 allowed" in said
@@ -225,3 +225,24 @@ def test_a_model_of_several_outputs_is_refused(tmp_path: Path) -> None:
     frozen = isotone.freeze(isotone.MonotonicNetwork([3, 4, 2], monotonic_cst=[[1, 0, 0]] * 2))
     with pytest.raises(ValueError, match=r"has 2 outputs; a trigger needs one score"):
         read_candidates(frozen, write(tmp_path / "t.csv"), target="is_signal", event=["event"])
+
+
+@pytest.mark.parametrize("policy", ["skip", "missing"])
+def test_a_candidate_without_a_score_never_passes_and_still_counts(
+    policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    X = np.array(COLUMNS["x0"])
+    strange = np.flatnonzero(COLUMNS["is_signal"])[:50]
+    X[strange] = np.nan
+    table = write(tmp_path / "candidates.parquet", x0=X)
+    assert run(tmp_path, table) == 2
+    assert "`--on-unseen`" in capsys.readouterr().err
+    out = tmp_path / "result.json"
+    assert run(tmp_path, table, "--on-unseen", policy, "--out", str(out)) == 0
+    complete = write(tmp_path / "complete.parquet")
+    assert run(tmp_path, complete, "--out", str(tmp_path / "all.json")) == 0
+    found, before = (json.loads(p.read_text()) for p in (out, tmp_path / "all.json"))
+    assert found["threshold"] == before["threshold"]
+    now, then = (result["groups"]["all"] for result in (found, before))
+    assert now["events"] == then["events"]
+    assert now["passed"][0] < then["passed"][0]

@@ -18,12 +18,18 @@ import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate import bounds
-from isotone.certificate.missing import MissingVerdict, describe_missing, judge_missing
+from isotone.certificate.missing import (
+    MissingVerdict,
+    describe_missing,
+    judge_missing,
+    promise_nothing,
+)
 from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts, shift_ranges
 from isotone.certificate.verdicts import Verdict, by_column, judge
 from isotone.frozen.lookup import Copies
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import card
+from isotone.inputs.chain import Policy, has_features
 from isotone.rounding import (
     add,
     digits_down,
@@ -33,7 +39,7 @@ from isotone.rounding import (
     multiply_down,
     subtract_down,
 )
-from isotone.typing import Floats
+from isotone.typing import Bools, Floats
 
 MOST_SHOWN = 1000  # slopes that a person is shown; all are in the JSON
 
@@ -84,7 +90,7 @@ class Certificate:
     classes : their names, if known; one logit is that of the second of two
     slopes : of every output along every feature, all copies of it together, of the exact function.
         Computed scores move in steps: their change may exceed these by the slope over one cell of
-        the grid, and by 2E
+        the grid, along a logarithm by that over another 2⁻²² of the logarithm, and by 2E
     verdicts : one for every declared direction
     missing : whether a missing value is never better, or never worse, than any value, for every
         direction along an indicator of missing values; `holds` does not depend on these
@@ -138,8 +144,9 @@ class Certificate:
     @property
     def about_missing(self) -> str:
         """What is and is not promised for missing values, in words; nothing if there are none."""
-        missing = self.missing if self.holds else ()
-        return describe_missing(self.frozen, self.verdicts, missing)
+        if not self.holds:
+            return promise_nothing(self.frozen)
+        return describe_missing(self.frozen, self.verdicts, self.missing)
 
     def to_dict(self, *, in_short: bool = False) -> dict[str, Any]:
         """Plain JSON content; an infinite number becomes None.
@@ -181,7 +188,9 @@ class Certificate:
         return card("Certificate HOLDS" if self.holds else "Certificate FAILS", facts, head, rows)
 
     @ieee_arithmetic()
-    def certified_radius(self, X: Any, threshold: float = 0.0) -> Radius:
+    def certified_radius(
+        self, X: Any, threshold: float = 0.0, on_unseen: Policy = "error"
+    ) -> Radius:
         """How far every row may move before its decision can change.
 
         The decision is score ≥ `threshold` for one output, and the class with the largest logit
@@ -194,14 +203,17 @@ class Certificate:
         Parameters
         ----------
         X : (n_rows, n_columns), raw
+        on_unseen : as for `FrozenNetwork.score`; a row without features of its own gets NaN
         """
-        inputs, features = self.frozen.inputs, self.frozen.encode(X)
-        radius, movable = self.radius_of_features(features, threshold), inputs.movable(features)
+        inputs, features = self.frozen.inputs, self.frozen.encode(X, on_unseen)
+        known = has_features(features)
+        radius = self.radius_of_features(features[known], threshold)
+        movable = inputs.movable(features[known])
         down, up = (
             np.where(movable, distance[:, inputs.places], math.nan)
             for distance in (radius.down, radius.up)
         )
-        return Radius(radius.scaled, down, up)
+        return Radius(*(_spread(values, known) for values in (radius.scaled, down, up)))
 
     @ieee_arithmetic()
     def radius_of_features(self, features: Floats, threshold: float = 0.0) -> Radius:
@@ -210,7 +222,9 @@ class Certificate:
         return self.decisions(threshold).radius(features, score)
 
     @ieee_arithmetic()
-    def flip_bound(self, X: Any, shifts: Shifts, threshold: float = 0.0) -> float:
+    def flip_bound(
+        self, X: Any, shifts: Shifts, threshold: float = 0.0, on_unseen: Policy = "error"
+    ) -> float:
         """Largest fraction of these rows whose decision can change under shifts of the columns.
 
         Decisions are those of `certified_radius`.
@@ -221,6 +235,7 @@ class Certificate:
         shifts : for every column a number δ (it may move by anything within ±δ, raw units, or
             ranks of ordered categories) or a pair (low, high); or these by name, the other columns
             standing still. Categories without an order cannot move; missing values stay missing
+        on_unseen : as for `FrozenNetwork.score`; a row without features of its own is left out
 
         Examples
         --------
@@ -230,7 +245,8 @@ class Certificate:
         >>> certificate.flip_bound([[1.0, 2.0], [3.0, 1.0]], shifts={"debt": 0.0})
         0.0
         """
-        decisions, features = self.decisions(threshold), self.frozen.encode(X)
+        decisions, features = self.decisions(threshold), self.frozen.encode(X, on_unseen)
+        features = features[has_features(features)]
         ranges = shift_ranges(shifts, self.frozen.inputs.columns)
         low, high = (self.frozen.inputs.shift(features, amounts) for amounts in ranges)
         score = self.frozen.score_features(features).astype(np.float64)
@@ -297,6 +313,13 @@ class Certificate:
         return f.copies or Copies.of(one, f.scaling, f.clip, f.grid, f.precision)
 
 
+def _spread(values: Floats, known: Bools) -> Floats:
+    """Values of the known rows as those of all, NaN for the others."""
+    every: Floats = np.full((len(known), *values.shape[1:]), math.nan)
+    every[known] = values
+    return every
+
+
 @ieee_arithmetic()
 def certify(frozen: FrozenNetwork) -> Certificate:
     """Examine the stored numbers of a network and say what they guarantee."""
@@ -354,12 +377,11 @@ def _along_columns(frozen: FrozenNetwork, each: tuple[Slope, ...]) -> tuple[Slop
 
     Beyond its knots a score is constant along a column with several copies.
     """
-    sources, n = frozen.inputs.copies, frozen.n_features
-    slopes = []
-    for output, (source, name) in product(
-        range(frozen.n_outputs), enumerate(frozen.inputs.encoded)
-    ):
-        own = [each[output * n + k] for k in range(n) if sources[k] == source]
+    inputs, slopes = frozen.inputs, []
+    spans = zip(inputs.encoded, inputs.firsts.tolist(), inputs.counts.tolist(), strict=True)
+    for output, (name, first, count) in product(range(frozen.n_outputs), list(spans)):
+        start = output * frozen.n_features + first
+        own = each[start : start + count]
         still = [0.0] if len(own) > 1 else []
         hulls = [
             Interval(min([i.low for i in part] + still), max([i.high for i in part] + still))

@@ -10,7 +10,7 @@ with f = g + r·u and bounds L of the slopes of g
 Where this is at least 2E for every value, computed scores obey the direction s to the last bit.
 Inputs of numbers and ranks rise with the value: above the fill every :math:`d_k` lies between that
 of the highest value and 0, below it between 0 and that of the lowest. A term is concave in
-:math:`d_k`, hence least at an end. Sums are exact, of the stored numbers.
+:math:`d_k`, hence least at an end. Sums are those of the stored numbers, exact or rounded down.
 """
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from operator import ge
 
 import numpy as np
 
 from isotone.certificate.verdicts import Verdict
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.columns import Category, Column, Number, Ordered, missing_code, missing_name
+from isotone.rounding import add
 from isotone.typing import Floats
 
 _LARGEST = float(np.finfo(np.float64).max)
 _ENDS = -_LARGEST, _LARGEST
+_ROUNDING, _UNDERFLOW = 2.0**-48, 2.0**-1060  # more than a few operations lose
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class MissingVerdict:
     Parameters
     ----------
     about : what is compared: the score, or the probability of a class that is named
-    least : bound of the difference to any value, in the declared direction, of exact scores or
+    least : bound on the difference to any value, in the declared direction, of exact scores or
         differences of logits; at least 0 is needed for `real`
     needed : what is needed for `computed`, 2E
     computed : None if nothing is promised about computed scores (`grid` is None)
@@ -129,42 +130,54 @@ def _judge(
     output: int,
     direction: int,
 ) -> MissingVerdict:
-    values, least, needed = _values(ends, column), [], []
-    for signs in _contests(frozen, output):
-        sums = [_sum(frozen.residual, slope_bounds, signs, direction, moves) for moves in values]
-        least.append(min(sums))
-        needed.append(2 * sum((Fraction(errors[o]) for o in signs), Fraction(0)))
+    errors_of = [errors[output]]
+    if frozen.of_classes:
+        errors_of = add(errors[output], np.delete(errors, output)).tolist()
+    least = np.array(
+        [_least(frozen, slope_bounds, output, direction, moves) for moves in _values(ends, column)]
+    ).min(axis=0)
+    needed = 2.0 * np.array(errors_of)
     return MissingVerdict(
         output=output,
         column=column.name,
         direction=direction,
         about=frozen.about(output),
-        least=_down(min(least)),
-        needed=-_down(-max(needed)),
-        real=min(least) >= 0,
-        computed=None if frozen.grid is None else all(map(ge, least, needed)),
+        least=float(least.min()),
+        needed=float(needed.max()),
+        real=bool(np.all(least >= 0)),
+        computed=None if frozen.grid is None else bool(np.all(least >= needed)),
     )
 
 
-def _contests(frozen: FrozenNetwork, output: int) -> list[dict[int, int]]:
-    """Outputs with signs whose sums must obey: one output, or its differences to other logits."""
+def _least(
+    frozen: FrozenNetwork, slope_bounds: Floats, output: int, direction: int, moves: list[_Move]
+) -> Floats:
+    """Lower bounds of changes, in a direction, when inputs move.
+
+    Of an output, exactly rounded, or of the differences of a logit to all others.
+    """
     if not frozen.of_classes:
-        return [{output: 1}]
-    return [{output: 1, rival: -1} for rival in range(frozen.n_outputs) if rival != output]
+        residual, slopes = frozen.residual[output], slope_bounds[output]
+        return np.array([_down(_sum(residual, slopes, direction, moves))])
+    features, d = [move.feature for move in moves], np.array([float(m.d) for m in moves])
+    r, slopes = frozen.residual[:, features], slope_bounds[:, features]
+    others, exact = np.arange(len(r)) != output, np.array([m.is_exact for m in moves], bool)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rise = direction * (r[output] - r[others]) * d
+        fall = (slopes[output] + slopes[others]) * np.abs(d)
+        size = (np.abs(r[output]) + np.abs(r[others])) * np.abs(d) + fall
+        terms = rise - fall - _ROUNDING * size
+        terms = np.where(exact, terms, np.minimum(terms, 0.0))
+        rounding = _ROUNDING * len(moves) * np.abs(terms).sum(axis=1) + _UNDERFLOW * len(moves)
+        least = terms.sum(axis=1) - rounding
+    return np.where(np.isnan(least), -math.inf, least)
 
 
-def _sum(
-    residual: Floats,
-    slope_bounds: Floats,
-    signs: dict[int, int],
-    direction: int,
-    moves: list[_Move],
-) -> Fraction:
-    """The least change, in a direction, of a signed sum of outputs when inputs move."""
+def _sum(residual: Floats, slopes: Floats, direction: int, moves: list[_Move]) -> Fraction:
+    """The least change of an output, in a direction, when inputs move."""
     result = Fraction(0)
     for move in moves:
-        r = sum(sign * Fraction(residual[o, move.feature]) for o, sign in signs.items())
-        bound = sum(Fraction(slope_bounds[o, move.feature]) for o in signs)
+        r, bound = Fraction(residual[move.feature]), Fraction(slopes[move.feature])
         term = direction * r * move.d - bound * abs(move.d)
         result += term if move.is_exact else min(term, Fraction(0))
     return result
@@ -207,6 +220,12 @@ def _down(exact: Fraction) -> float:
     return number if Fraction(number) <= exact else math.nextafter(number, -math.inf)
 
 
+def promise_nothing(frozen: FrozenNetwork) -> str:
+    """The same where no promise is made at all."""
+    columns = _with_missing(frozen)
+    return f"of {_listed([c.name for c in columns])}: nothing is promised" if columns else ""
+
+
 def describe_missing(
     frozen: FrozenNetwork,
     verdicts: tuple[Verdict, ...],
@@ -232,7 +251,7 @@ def describe_missing(
     rest = [column.name for column in columns if column.name not in named]
     if rest:
         what = "value" if len(rest) == len(columns) else _one_of(rest)
-        parts.append(f"nothing is promised about a missing {what} beside a present one")
+        parts.append(f"no promise compares a missing {what} with a present one")
     return "; ".join(parts)
 
 
@@ -248,7 +267,7 @@ def _promise(
     fill = _raw_fill(frozen.inputs.column(verdict.column))
     if fill is None or not all(v.real and v.computed is not False for v in plain):
         return None
-    return f"never {better} {fill}, and nothing is promised beside other values"
+    return f"never {better} {fill}, and no promise compares it with other values"
 
 
 def _raw_fill(column: Column) -> str | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand
+
+from isotone.inputs.chain import Policy, Rule, check_policy
 
 Names = str | Sequence[str] | None  # an option with commas, or one that was given several times
 
@@ -16,7 +18,9 @@ TablePath = Annotated[str, typer.Argument(help="CSV, Parquet or ROOT (file.root:
 Features = Annotated[
     list[str] | None, typer.Option(help="Columns a,b,...; default: all but an index.")
 ]
-MaxIter = Annotated[int, typer.Option(min=1, help="Passes over the rows, at most.")]
+MaxIter = Annotated[int, typer.Option(min=1, help="Maximum number of passes over the rows.")]
+
+ON_UNSEEN = typer.Option(help="Rows unlike any in training: error, missing, skip or a score.")
 
 RENAMED = {  # since 0.1
     "--epochs": "--max-iter",
@@ -39,6 +43,16 @@ class Command(TyperCommand):
             if name not in known and now in known:
                 raise ValueError(f"`{name}` is an option of isotone 0.1; write `{now}` instead")
         return super().parse_args(ctx, args)
+
+
+def policy_of(text: str) -> Policy:
+    """What `--on-unseen` says: a word, or the score of such rows."""
+    try:
+        return check_policy(text if text in get_args(Rule) else float(text))
+    except ValueError as error:
+        raise ValueError(
+            f"`--on-unseen {text}` is unknown; choose error, missing, skip, or give a score"
+        ) from error
 
 
 def listed(text: Names) -> tuple[str, ...]:
@@ -106,17 +120,17 @@ def numbers_of(text: str, option: str) -> tuple[float, ...]:
         numbers = tuple(float(part) for part in listed(text))
     except ValueError as error:
         raise ValueError(
-            f"`--{option} {text}` must hold numbers separated by commas, such as 1,2,4"
+            f"`--{option} {text}` must be numbers separated by commas, such as 1,2,4"
         ) from error
     if not numbers:
-        raise ValueError(f"`--{option} {text}` holds no number; give some, such as 1,2,4")
+        raise ValueError(f"`--{option} {text}` has no numbers; give some, such as 1,2,4")
     return numbers
 
 
 def one_number(text: str, option: str) -> float:
     """Exactly one number."""
     if len(listed(text)) != 1:
-        raise ValueError(f"`--{option} {text}` must be one number; give just that")
+        raise ValueError(f"`--{option} {text}` must be a single number; give only one")
     return numbers_of(text, option)[0]
 
 
@@ -138,7 +152,7 @@ def sizes_of(text: str) -> tuple[int, ...]:
     sizes = [part.isdecimal() and int(part) > 0 for part in listed(text)]
     if not sizes or not all(sizes):
         raise ValueError(
-            f"`--hidden-layer-sizes {text}` must hold whole numbers of at least 1, such as 32,32, "
+            f"`--hidden-layer-sizes {text}` must be whole numbers of at least 1, such as 32,32, "
             "or 16"
         )
     return tuple(int(part) for part in listed(text))
@@ -151,8 +165,8 @@ def counts_of(text: str, option: str) -> tuple[int, ...]:
         parts = range(int(first), int(last)) if colon else [int(part) for part in listed(text)]
     except ValueError as error:
         raise ValueError(
-            f"`--{option} {text}` must hold whole numbers, such as 0:100 or 1,2,3"
+            f"`--{option} {text}` must be whole numbers, such as 0:100 or 1,2,3"
         ) from error
     if not parts:
-        raise ValueError(f"`--{option} {text}` holds no number; give some, as in 0:100 or 1,2,3")
+        raise ValueError(f"`--{option} {text}` has no numbers; give some, such as 0:100 or 1,2,3")
     return tuple(parts)

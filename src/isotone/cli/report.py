@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -12,6 +12,7 @@ from isotone import report as reports
 from isotone.cli.terminal import errors, output, printable
 from isotone.data.table import split_tree
 from isotone.files import refuse_overwriting
+from isotone.inputs.chain import Rule
 from isotone.report.history import beside, read_history
 
 
@@ -32,6 +33,9 @@ def report(
     max_rows: Annotated[
         int, typer.Option(min=0, help="Rows to embed at most; statistics use all rows.")
     ] = reports.MAX_ROWS,
+    on_unseen: Annotated[
+        str, typer.Option(help="Rows unlike any in training: error, missing, or skip.")
+    ] = "error",
     history: Annotated[
         Path | None, typer.Option(help="history.json of `isotone train`; default: beside MODEL.")
     ] = None,
@@ -39,7 +43,7 @@ def report(
     """Write a report about a model: one HTML file in which the model itself runs.
 
     What is guaranteed comes first; then sliders, response curves and a heat map. With a TABLE,
-    best of rows that the model was not trained on, it also tells how good the model is there, and
+    best of rows that the model was not trained on, it also shows how good the model is there, and
     how robust. The file needs no network access and can be sent by e-mail; it holds up to
     --max-rows rows of the table.
 
@@ -63,6 +67,7 @@ def report(
         title=title or f"Report of {model.name}",
         max_rows=max_rows,
         history=None if found is None else read_history(found),
+        on_unseen=cast(Rule, on_unseen),
     )
     output.print(
         printable(f"wrote {out}, {size / 1e3:,.0f} kB: open it in a browser"), soft_wrap=True

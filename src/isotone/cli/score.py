@@ -11,12 +11,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 import isotone
 from isotone.cli.destination import check_directory
-from isotone.cli.options import listed
+from isotone.cli.options import ON_UNSEEN, listed, policy_of
 from isotone.cli.terminal import errors, output, printable
 from isotone.data.table import open_table, split_tree
 from isotone.files import refuse_overwriting
 from isotone.frozen.scoring import Scored, Scoring, outputs_of, score_directory, tables_in
-from isotone.inputs.chain import Policy
 from isotone.workers import workers_of
 
 
@@ -31,9 +30,7 @@ def score(
         list[str] | None, typer.Option(help="Columns to copy: a,b,...; repeatable.")
     ] = None,
     probability: Annotated[bool, typer.Option(help="Write probabilities too.")] = False,
-    on_unseen: Annotated[
-        str, typer.Option(help="Rows unlike any in training: error, missing, skip or a score.")
-    ] = "error",
+    on_unseen: Annotated[str, ON_UNSEEN] = "error",
     workers: Annotated[int, typer.Option(help="Processes, for a directory.")] = 2,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of your own Dask scheduler, for a directory.")
@@ -58,7 +55,7 @@ def score(
     written = outputs_of(Path(table), Path(out)) if is_directory else [split_tree(out)[0]]
     refuse_overwriting(written, [model])
     scoring = Scoring(
-        isotone.load(model), _kept(keep, Path(table)), probability, _policy(on_unseen)
+        isotone.load(model), _kept(keep, Path(table)), probability, policy_of(on_unseen)
     )
     if is_directory:
         scored = _score_files(scoring, Path(table), Path(out), workers, scheduler)
@@ -75,22 +72,10 @@ def score(
     if scored.n_unseen:
         rows = "row" if scored.n_unseen == 1 else "rows"
         output.print(
-            f"{scored.n_unseen:,} {rows} held what no training row held; handled as "
-            f"`--on-unseen {on_unseen}` says",
+            f"{scored.n_unseen:,} {rows} held values never seen in training; handled by "
+            f"`--on-unseen {on_unseen}`",
             soft_wrap=True,
         )
-
-
-def _policy(text: str) -> Policy:
-    """A policy, or the score that stands in for one."""
-    if text in ("error", "missing", "skip"):
-        return text  # type: ignore[return-value]
-    try:
-        return float(text)
-    except ValueError as error:
-        raise ValueError(
-            f"`--on-unseen {text}` is unknown; choose error, missing, skip, or give a score"
-        ) from error
 
 
 def _kept(keep: list[str] | None, table: Path) -> tuple[str, ...]:

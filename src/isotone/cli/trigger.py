@@ -13,7 +13,7 @@ from rich.table import Table
 
 import isotone
 from isotone.cli import terminal
-from isotone.cli.options import listed, numbers_of
+from isotone.cli.options import ON_UNSEEN, listed, numbers_of, policy_of
 from isotone.cli.terminal import output, printable
 from isotone.data.table import split_tree
 from isotone.files import refuse_overwriting, replacing
@@ -31,7 +31,7 @@ def trigger(
     tables: Annotated[
         list[str], typer.Argument(help="CSV, Parquet or ROOT (file.root:tree); one or several.")
     ],
-    target: Annotated[str, typer.Option(help="Column: 0 counts for the rate, 1 is signal.")],
+    target: Annotated[str, typer.Option(help="Column: 0 is background, 1 is signal.")],
     event: Annotated[str, typer.Option(help="Columns that identify an event: event, or a,b.")],
     n_events: Annotated[
         int, typer.Option(help="Background events examined, with or without a candidate.")
@@ -57,14 +57,16 @@ def trigger(
     split: Annotated[
         str | None, typer.Option(help="Column: a curve of --against for each value.")
     ] = None,
+    on_unseen: Annotated[str, ON_UNSEEN] = "error",
     out: Annotated[Path | None, typer.Option(help="JSON file for the results.")] = None,
 ) -> None:
-    """Choose a threshold by output rate, and tell the efficiency of signal there.
+    """Choose a threshold by output rate, and report the signal efficiency there.
 
     Rows are candidates, several for an event. An event passes if a candidate's score is at least
     the threshold: the loosest for which background events pass at no more than --max-rate. Use
     rows that the model was not trained on. Efficiencies are of signal events with a candidate.
-    The candidates of an event may be in several tables.
+    The candidates of an event may be in several tables. A candidate without a score, see
+    --on-unseen, never passes.
 
     For example, 60000 simulated collisions, at 5.24 in a crossing:
 
@@ -82,6 +84,7 @@ def trigger(
         event=listed(event),
         keep_labels=asked.labels,
         keep_values=[against] if against else [],
+        on_unseen=policy_of(on_unseen),
     )
     for number, kind in enumerate(("background", "signal")):
         if not (candidates.is_signal == number).any():
@@ -152,6 +155,7 @@ def _edges(text: str | None, against: str | None, split: str | None) -> Floats |
 
 def _judge(candidates: Candidates, exposure: Exposure, max_rate: float, asked: Asked) -> Result:
     background = candidates.background.best([asked.block] if asked.block else [])
+    background = background[np.isfinite(background.score)]
     blocks = background.labels[asked.block] if asked.block else None
     point = choose(background.score, exposure, max_rate, blocks)
     n_tied = 0
@@ -206,8 +210,8 @@ def _print(result: Result, max_rate: float, exposure: Exposure, against: str | N
     }
     if result.n_tied:
         facts["ties"] = (
-            f"{result.n_tied:,} background events have the score just below; more would pass with "
-            "them than are allowed"
+            f"{result.n_tied:,} background events share the score just below; with them the rate "
+            "would exceed what is allowed"
         )
     output.print(terminal.facts(**facts))
     for name, found in result.groups.items():

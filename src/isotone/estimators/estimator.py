@@ -85,7 +85,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         `predict` gives for more classes; see `Certificate.certified_radius`.
         """
         check_is_fitted(self)
-        return self.certificate_.certified_radius(self._raw(X), threshold)
+        return self.certificate_.certified_radius(self._raw(X), threshold, self.on_unseen)
 
     def save(self, path: str | Path) -> None:
         """Write `network_` to one `.isotone` file, which `isotone.load` reads without torch."""

@@ -1,4 +1,4 @@
-r"""Claim: what holds of the scores that an exported file computes, in its own arithmetic.
+r"""Claim: what holds for the scores that an exported file computes, in its own arithmetic.
 
 The certificate is about `FrozenNetwork.score`. Its verdict carries over to a file that repeats
 that computation: the same snapped row, numbers and precision, and an order of operations that is
@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from isotone.certificate.certify import Certificate, certify
+from isotone.certificate.missing import promise_nothing
 from isotone.frozen.network import FrozenNetwork
 from isotone.rounding import digits_up
 from isotone.typing import Floats
@@ -89,7 +90,9 @@ def claim(target: Computing, frozen: FrozenNetwork) -> Claim:
         to_the_last_bit=bool(certificate.verdicts) and drop == 0.0,
         drop=drop if certificate.verdicts and math.isfinite(drop) else None,
         distance=tuple(float(t) if math.isfinite(t) else None for t in tolerance),
-        about_missing=certificate.about_missing if math.isfinite(drop) else "",
+        about_missing=(
+            certificate.about_missing if math.isfinite(drop) else promise_nothing(frozen)
+        ),
         arithmetic=arithmetic.words,
         provided=arithmetic.provided,
         certificate=certificate,
@@ -111,7 +114,7 @@ def _guarantee(
     if not certificate.holds:
         return "not claimed: a declared constraint of the model does not hold"
     if math.isinf(drop):
-        return "not claimed: no bound of the rounding errors is known in this arithmetic"
+        return "not claimed: no bound on the rounding error is known in this arithmetic"
     distance = float(max(tolerance))
     scores = (
         f"computed scores are within {digits_up(distance)} of those of the model"
@@ -127,4 +130,4 @@ def _guarantee(
         return f"computed {what} are monotone up to {digits_up(drop)}"
     whose = f", their differences are monotone up to {digits_up(drop)}"
     hence = whose if certificate.frozen.of_classes else f", monotone up to {digits_up(drop)}"
-    return f"{scores}{hence}; nothing finer is claimed"
+    return f"{scores}{hence}; no stronger claim is made"

@@ -52,7 +52,7 @@ class FrozenNetwork:
 
     Here :math:`u` is the scaled row, clamped to [-`clip`, `clip`] and, unless `grid` is None,
     rounded to multiples of `grid`. `lipschitz` and `monotonic_cst` are what the network claims;
-    `isotone.certify` finds out whether the numbers keep it.
+    `isotone.certify` proves whether its numbers satisfy it.
 
     Parameters
     ----------
@@ -97,6 +97,9 @@ class FrozenNetwork:
             )
         for name, kind in (("residual", float), ("lipschitz", float), ("monotonic_cst", np.int8)):
             object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), kind)))
+        for name in ("clip", "grid"):  # a whole number would have another fingerprint
+            number = getattr(self, name)
+            object.__setattr__(self, name, None if number is None else float(number))
         if self._follows_features():
             object.__setattr__(self, "inputs", Inputs.numbers(self.features))
         self._check_choices()
@@ -199,6 +202,11 @@ class FrozenNetwork:
             raise ValueError(
                 f"`clip={self.clip}` and `grid={self.grid}` do not fit: the grid must be a power "
                 "of two that divides the clip into at most 2**52 parts, as 2**-20 divides 1024"
+            )
+        if self.grid is not None and self.copies is not None and not divides(self.grid, 1.0):
+            raise ValueError(
+                f"`grid={self.grid}` does not divide 1, where copies end; choose a power of two "
+                "between 2**-52 and 1"
             )
 
     @property
@@ -310,8 +318,9 @@ class FrozenNetwork:
         ----------
         X : a data frame, Arrow table or dictionary with the columns of `inputs`, in any order; or,
             if all of them are numbers, an array (n_rows, n_columns)
-        on_unseen : what a row gets that holds what no training row held: an "error", as if it were
-            "missing", no score ("skip", NaN), or this number; see `Engine`
+        on_unseen : what to do with a row that contains values never seen in training: raise an
+            "error", treat them as "missing", give no score ("skip", NaN) or this number; see
+            `Engine`
 
         Returns
         -------
@@ -323,15 +332,15 @@ class FrozenNetwork:
         scores = engine(X)
         if engine.n_unseen:
             warnings.warn(
-                f"{engine.n_unseen} of {len(scores)} rows hold what no training row held; "
-                f"`on_unseen={on_unseen!r}` decided about them",
+                f"{engine.n_unseen} of {len(scores)} rows contain values never seen in "
+                f"training; handled with `on_unseen={on_unseen!r}`",
                 stacklevel=2,
             )
         return scores
 
-    def encode(self, X: Any) -> Floats:
-        """Features of raw rows, (n_rows, n_encoded), all of them finite."""
-        return self.inputs.encode(X)
+    def encode(self, X: Any, on_unseen: Policy = "error") -> Floats:
+        """Features of raw rows, (n_rows, n_encoded); see `Inputs.encode`."""
+        return self.inputs.encode(X, on_unseen=on_unseen)
 
     def score_features(self, features: Floats) -> Reals:
         """Score rows that `encode` made, (n_rows, n_encoded)."""

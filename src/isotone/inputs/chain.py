@@ -37,7 +37,8 @@ from isotone.inputs.scaling import as_numbers
 from isotone.typing import Bools, Floats, Indices, Reals
 
 # An error, as if it were missing (see `Inputs.complete`), no score (NaN), or this score.
-Policy = Literal["error", "missing", "skip"] | float
+Rule = Literal["error", "missing", "skip"]
+Policy = Rule | float
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,6 @@ class Inputs:
     copies: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        twice = [name for name, n in Counter(self.encoded).items() if n > 1]
-        if twice:
-            raise ValueError(
-                f"two features would be called {twice[0]!r}, made from the names of columns and "
-                "categories; rename one of these columns"
-            )
         sources = sorted(set(self.copies))
         ascending = list(self.copies) == sorted(self.copies)
         if self.copies and not (ascending and sources == list(range(len(self.encoded)))):
@@ -78,6 +73,19 @@ class Inputs:
                 f"`copies` is {self.copies!r:.100}; it must name each of {len(self.encoded)} "
                 "features by its number, in ascending order, such as (0, 0, 0, 1, 2, 2)"
             )
+        self._check_names()
+
+    def _check_names(self) -> None:
+        """Refuse a name that could mean two columns, features or copies of them."""
+        several = (self.counts[source] > 1 for source in self.sources)
+        copies = [name for name, numbered in zip(self.features, several, strict=True) if numbered]
+        for names, what in ((self.names, "columns"), ((*self.encoded, *copies), "features")):
+            twice = [name for name, n in Counter(names).items() if n > 1]
+            if twice:
+                raise ValueError(
+                    f"two {what} are called {twice[0]!r}; names must differ, also those made from "
+                    "columns, categories and copies: rename a column"
+                )
 
     @classmethod
     def numbers(cls, names: Sequence[str], copies: Sequence[int] = ()) -> Inputs:
@@ -227,22 +235,33 @@ class Inputs:
             arrays += own
         return [*arrays, *indicators]
 
-    def encode(self, X: Any, first_row: int = 0) -> Floats:
+    def encode(self, X: Any, first_row: int = 0, on_unseen: Policy = "error") -> Floats:
         """Features of raw rows, (n_rows, n_encoded), all of them finite.
 
         Parameters
         ----------
         first_row : number of the first row within a larger table, for messages
+        on_unseen : what becomes of a row with values never seen in training: an "error", as if
+            they were "missing", or NaN in all features
         """
         parts, start = [], first_row
         for raw in self.batches(X):
-            arrays = self.complete(self.read(raw))
-            part = np.column_stack([array.astype(np.float64) for array in arrays])
-            if not np.all(np.isfinite(part)):
-                self.refuse(raw, arrays, start)
-            parts.append(part)
-            start += len(part)
+            parts.append(self._encode(raw, start, on_unseen))
+            start += len(parts[-1])
         return np.concatenate(parts) if parts else np.empty((0, len(self.encoded)))
+
+    def _encode(self, raw: list[Any], first_row: int, on_unseen: Policy) -> Floats:
+        uncompleted = self.read(raw)
+        arrays = self.complete(uncompleted)
+        features = _stacked(arrays)
+        if np.all(np.isfinite(features)):
+            return features
+        if on_unseen == "error":
+            self.refuse(raw, arrays, first_row)
+        if on_unseen == "missing":
+            features = _stacked(self.complete(uncompleted, True))
+        features[~has_features(features)] = np.nan
+        return features
 
     def refuse(self, raw: list[Any], arrays: list[Reals], first_row: int = 0) -> NoReturn:
         """Raise the error about the first row that holds what training never saw."""
@@ -252,8 +271,8 @@ class Inputs:
         cell = cell_of(column, raw[self.columns.index(column)], row)
         raise ValueError(
             f"column {column.name!r} {cell} in row {first_row + row} (data rows, counted from 0)"
-            f"{_expected(column, cell)}: correct or drop such rows, or say what they get with "
-            "`on_unseen`"
+            f"{_expected(column, cell)}: correct or drop such rows, or choose what they get: "
+            "`on_unseen`, on the command line `--on-unseen`"
         )
 
     def owner(self, feature: int) -> Column:
@@ -291,6 +310,15 @@ class Inputs:
         with np.errstate(over="ignore"):
             moved[:, self.places] += np.where(self.movable(features), amounts, 0.0)
         return moved
+
+
+def has_features(features: Floats) -> Bools:
+    """The rows that a policy gave features, (n_rows,)."""
+    return np.asarray(np.isfinite(features).all(axis=1))
+
+
+def _stacked(arrays: list[Reals]) -> Floats:
+    return np.column_stack([array.astype(np.float64) for array in arrays])
 
 
 def check_policy(on_unseen: Any) -> Policy:

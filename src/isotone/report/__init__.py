@@ -17,6 +17,7 @@ from typing import Any
 from isotone.certificate.certify import Certificate, certify
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
+from isotone.inputs.chain import Rule
 from isotone.report import page, presets, statistics, verdict
 from isotone.report.arithmetic import describe_decision, describe_network
 from isotone.report.controls import controls_of, start_row
@@ -40,6 +41,7 @@ def write(
     title: str | None = None,
     max_rows: int = MAX_ROWS,
     history: Mapping[str, Any] | None = None,
+    on_unseen: Rule = "error",
 ) -> int:
     """Write the report of a network; returns the size of the file in bytes.
 
@@ -53,6 +55,8 @@ def write(
     max_rows : how many rows of the table the file holds at most, fewer if it would be too large
         to be sent around; statistics are of all rows
     history : losses of the epochs, as `History.to_dict` gives them
+    on_unseen : rows with values never seen in training are an "error", treated as if these were
+        "missing", or left out ("skip"); the page says how many were left out
     """
     if max_rows < 0:
         raise ValueError(f"`max_rows={max_rows}` must be 0 or more")
@@ -62,7 +66,8 @@ def write(
         _refuse_without_table(target=target, weights=weights)
     sample = None
     if table is not None:
-        sample = read_sample(frozen, str(table), outcomes, weights, asked=target is not None)
+        asked = target is not None
+        sample = read_sample(frozen, str(table), outcomes, weights, asked, on_unseen)
     data = content(certificate, outcomes, sample, max_rows)
     data["history"] = None if history is None else check_history(history)
     lead, found = (part(certificate, outcomes) for part in (verdict.lead, verdict.to_html))

@@ -26,8 +26,10 @@ def extreme_rows(
     found = _extremes(frozen, outcomes, sample, scores)
     if radii is not None and np.isfinite(radii).any():
         found["most robust decision"] = int(np.where(np.isfinite(radii), radii, -1).argmax())
+    numbers = sample.numbers.tolist()
     return [
-        {"name": name, "number": row, "row": sample.X[row].tolist()} for name, row in found.items()
+        {"name": name, "number": numbers[row], "row": sample.X[row].tolist()}
+        for name, row in found.items()
     ]
 
 
@@ -59,8 +61,11 @@ def _extremes(
 def embedded_rows(sample: Sample, max_rows: int) -> dict[str, Any]:
     """Rows that the file holds: all, or as many drawn at random, the same ones every time."""
     n = len(sample)
-    numbers = np.arange(n)
+    rows = np.arange(n)
     if n > max_rows:
-        numbers = np.sort(np.random.default_rng(_SEED).choice(n, max_rows, replace=False))
-    y = None if sample.y is None else sample.y[numbers].tolist()
-    return {"number": numbers.tolist(), "columns": sample.X[numbers].T.tolist(), "truth": y}
+        rows = np.sort(np.random.default_rng(_SEED).choice(n, max_rows, replace=False))
+    return {
+        "number": sample.numbers[rows].tolist(),
+        "columns": sample.X[rows].T.tolist(),
+        "truth": None if sample.y is None else sample.y[rows].tolist(),
+    }

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from isotone.checks import check_choice
 from isotone.data.table import Table, open_table, split_tree, suffix_of
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.cells import floats, is_blank, labels
+from isotone.inputs.chain import Rule, has_features
 from isotone.inputs.frames import is_category
 from isotone.report.outcomes import Outcomes
 from isotone.report.truth import read_truth
-from isotone.typing import Floats
+from isotone.typing import Floats, Indices
 
 MAX_COLUMNS = 60  # that efficiencies are shown against
 MAX_GROUPS = 12  # values of a column of text
@@ -35,6 +38,7 @@ class Sample:
     weight : (n_rows,), how much every row counts
     columns : by name, numbers (NaN for a gap) or texts of a few kinds
     trained : whether the model file names a table of this name
+    left_out : numbers of the other rows of the table, with values never seen in training
     """
 
     path: str
@@ -45,6 +49,7 @@ class Sample:
     target: str | None
     weights: str | None
     trained: bool
+    left_out: Indices = field(default_factory=lambda: np.empty(0, np.intp))
 
     def __len__(self) -> int:
         return len(self.X)
@@ -56,7 +61,13 @@ class Sample:
             "target": self.target,
             "weights": self.weights,
             "trained": self.trained,
+            "n_left_out": len(self.left_out),
         }
+
+    @cached_property
+    def numbers(self) -> Indices:
+        """Where the rows are in the table, counted from 0, (n_rows,)."""
+        return np.setdiff1d(np.arange(len(self) + len(self.left_out)), self.left_out)
 
 
 def read_sample(
@@ -65,36 +76,45 @@ def read_sample(
     outcomes: Outcomes,
     weights: str | None = None,
     asked: bool = False,
+    on_unseen: Rule = "error",
 ) -> Sample:
     """Read a table: what the model takes, the target, weights, and whatever else it holds.
 
     Parameters
     ----------
     asked : whether the target was asked for; one that only the model file names may be absent
+    on_unseen : what becomes of rows with values never seen in training: an "error", as if these
+        were "missing", or left out ("skip"), as are those that nothing stands in for
     """
+    check_choice("on_unseen", on_unseen, get_args(Rule))
     table, inputs = open_table(path), frozen.inputs
     target = outcomes.target if asked or outcomes.target in table.columns else None
     if target is not None and outcomes.kind == "values" and frozen.n_outputs > 1:
         target = _refuse_one_of_several(frozen, target) if asked else None
     shown = _shown(table, [name for name in (target, weights) if name])
     needed = [*inputs.names, *(name for name in (target, weights) if name)]
-    X, rest, n_rows = [], [], 0
+    X, rest, left_out, n_rows = [], [], [], 0
     for batch in table.batches(list(dict.fromkeys([*needed, *shown]))):
-        X.append(inputs.encode(batch, n_rows))
-        rest.append(batch)
+        features = inputs.encode(batch, n_rows, on_unseen)
+        known = has_features(features)
+        X.append(features[known])
+        rest.append(batch.filter(pa.array(known)))
+        left_out.append(n_rows + np.flatnonzero(~known))
         n_rows += batch.num_rows
-    if n_rows == 0:
-        raise ValueError(f"{path!r} has no rows; give a table with some, or none at all")
+    n_known = sum(map(len, X))
+    if n_known == 0:
+        raise ValueError(f"{path!r} has no rows to show; give a table with some, or none at all")
     cells = pa.Table.from_batches(rest).combine_chunks()
     return Sample(
         path=path,
         X=np.concatenate(X),
         y=None if target is None else read_truth(_array(cells, target), target, outcomes),
-        weight=np.ones(n_rows) if weights is None else _weight(cells, weights),
+        weight=np.ones(n_known) if weights is None else _weight(cells, weights),
         columns=_columns(cells, shown),
         target=target,
         weights=weights,
         trained=_name(path) == _name(str(frozen.provenance.get("table", ""))),
+        left_out=np.concatenate(left_out),
     )
 
 

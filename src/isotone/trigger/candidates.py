@@ -15,8 +15,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from isotone.data.table import open_table
+from isotone.frozen.engine import Engine
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.cells import decoded, finite_or_blank, floats, is_blank, labels
+from isotone.inputs.chain import Policy
 from isotone.trigger.working_point import best_scores
 from isotone.typing import Bools, Floats, Indices, Integers
 
@@ -31,7 +33,7 @@ class Candidates:
 
     Parameters
     ----------
-    score : (n,)
+    score : (n,); -∞ where there is none, so that it passes nowhere
     is_signal : (n,), the others count for the rate
     event : (n,), numbers; candidates of signal and of background never share one
     labels : kept columns of text, by name
@@ -100,6 +102,7 @@ def read_candidates(
     event: Sequence[str],
     keep_labels: Sequence[str] = (),
     keep_values: Sequence[str] = (),
+    on_unseen: Policy = "error",
 ) -> Candidates:
     """Read tables of candidates and score them.
 
@@ -111,6 +114,8 @@ def read_candidates(
     event : the columns that tell events apart, such as run and event; background and signal may
         use the same numbers
     keep_labels, keep_values : columns to keep, as text or as numbers
+    on_unseen : what a candidate with values never seen in training gets, see `isotone.Engine`; one
+        without a score never passes: its score here is -∞
     """
     if frozen.n_outputs != 1:
         raise ValueError(
@@ -121,14 +126,14 @@ def read_candidates(
     parts = []
     for path in paths:
         try:
-            parts += _read(frozen, path, target, *names)
+            parts += _read(Engine(frozen, on_unseen=on_unseen), path, target, *names)
         except ValueError as error:
             raise (ValueError(f"in {path!r}: {error}") if len(paths) > 1 else error) from error
     return _together(parts, *names)
 
 
 def _read(
-    frozen: FrozenNetwork,
+    engine: Engine,
     path: str,
     target: str,
     event: Sequence[str],
@@ -137,16 +142,17 @@ def _read(
 ) -> list[Any]:
     """Scores, labels and kept columns of a table, piece by piece."""
     texts = [*event, *keep_labels]
-    columns = dict.fromkeys([*frozen.inputs.names, target, *texts, *keep_values])
+    inputs = engine.network.inputs
+    columns = dict.fromkeys([*inputs.names, target, *texts, *keep_values])
     parts, n_rows = [], 0
     for batch in open_table(path).batches(list(columns)):
-        score = frozen.score_features(frozen.inputs.encode(batch, n_rows))
+        score = engine.score_batch([batch.column(name) for name in inputs.names], n_rows)
         is_signal = _is_signal(batch, target, n_rows)
         for name in event:
             _check_event(batch.column(name), name, n_rows)
         strings = {name: _texts(batch.column(name)) for name in texts}
         values = [finite_or_blank(batch.column(name), name, n_rows) for name in keep_values]
-        parts.append((score, is_signal, strings, values))
+        parts.append((np.where(np.isnan(score), -np.inf, score), is_signal, strings, values))
         n_rows += batch.num_rows
     if n_rows == 0:
         raise ValueError(f"{path!r} has no rows; give a table of candidates")

@@ -102,10 +102,13 @@ isotone.start = () => {
   function aboutRows() {
     const { sample, outcomes } = data;
     const weighted = sample.weights ? `, counted by their weights in ${sample.weights}` : "";
-    const lines = [`From all ${count(sample.n)} rows of ${sample.name}${weighted}.`];
+    const left = sample.n_left_out;
+    const rows = left ? `${count(sample.n)} of ${count(sample.n + left)}` : `all ${count(sample.n)}`;
+    const lines = [`From ${rows} rows of ${sample.name}${weighted}.`];
+    if (left) lines.push("The other rows hold values that training never saw, and are left out.");
     const several = outcomes.kind === "values" && outcomes.outputs.length > 1;
     if (!sample.target && !several) {
-      lines.push("No target column is known, so nothing is said about how right the model is: "
+      lines.push("No target column is known, so nothing is said about how accurate the model is: "
         + "name one with --target.");
     }
     if (sample.trained) {
@@ -128,7 +131,7 @@ isotone.start = () => {
       place,
       isShare ? "Efficiency against a column" : "Means against a column",
       (wide) => panels.against(wide, against[k], efficiencyName(), isShare),
-      "Up to ten bins with about as many rows in each. Bars are one standard error.",
+      "Up to ten bins with about equally many rows. Bars are one standard error.",
     );
     place.append(panels.choice("against", "column ", against.map((each) => each.column), (chosen) => {
       k = chosen;
@@ -141,7 +144,7 @@ isotone.start = () => {
     const { kind, classes } = data.outcomes;
     if (kind === "values") return "mean";
     if (kind === "two classes") return `share decided as ${classes[1]}`;
-    return data.sample.target ? "share that is recognized" : "share decided so";
+    return data.sample.target ? "share recognized" : "share so decided";
   }
 
   function robustness() {
