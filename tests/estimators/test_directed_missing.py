@@ -78,7 +78,7 @@ def test_a_missing_value_is_on_the_promised_side_of_every_value(direction: int, 
     cst |= dict.fromkeys(("income", "debt", "grade", "age"), own)
     model = isotone.MonotonicClassifier(cst, **SETTINGS).fit(X, y)
     assert {v.column for v in model.certificate_.missing if v.computed} == set(names)
-    assert "nothing is promised" not in model.certificate_.about_missing
+    assert "no promise compares" not in model.certificate_.about_missing
     rows = table(1000, seed=1)[0]
     for name in names:
         assert breach(model, rows, name, direction) <= 0.0, name
@@ -108,6 +108,27 @@ def test_it_holds_for_classes_targets_and_quantiles() -> None:
         for k in range(n):
             assert breach(model, X, "income", -1, k) <= 0.0
             assert breach(model, X, "debt", -1, k) <= 0.0
+
+
+@pytest.mark.parametrize(
+    "cst",
+    [
+        {"good": {"missing(income)": -1}, "bad": {"income": -1}},
+        {"good": {"grade": 1}, "bad": {"missing(grade)": 1}},
+        {"good": {"income": 1, "missing(income)": -1}, "bad": {"missing(income)": 1}},
+        {"good": {"debt": 1}, "bad": {"debt": -1}, "late": {"missing(debt)": -1}},
+    ],
+    ids=str,
+)
+def test_a_class_may_direct_missing_values_where_another_has_the_column(cst: Any) -> None:
+    X, y = table(300)
+    kind = np.where(np.arange(300) % 5 == 0, "late", np.where(y, "good", "bad"))
+    model = isotone.MonotonicClassifier(cst, **SETTINGS).fit(X, kind)
+    for k, name in enumerate(["bad", "good", "late"]):
+        for column, direction in cst.get(name, {}).items():
+            if column.startswith("missing("):
+                own = column.removeprefix("missing(").removesuffix(")")
+                assert breach(model, X[:20], own, direction, k) <= 0.0
 
 
 def test_a_direction_of_a_class_is_the_opposite_one_of_the_other() -> None:
@@ -217,5 +238,5 @@ def test_what_cannot_be_directed_is_explained() -> None:
     with pytest.raises(ValueError, match="has 10 entries but `X` has 5 features"):
         fit([0] * 10)
     X = X.rename(columns={"debt": "missing(income)"})
-    with pytest.raises(ValueError, match="two features would be called"):
+    with pytest.raises(ValueError, match="two features are called"):
         fit({"missing(income)": -1})

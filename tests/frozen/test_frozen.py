@@ -248,3 +248,10 @@ def test_probabilities_have_the_bits_of_the_reference(n_outputs: int) -> None:
             assert np.array_equal(found, expected[:n], equal_nan=True)
     narrow = np.nan_to_num(z).astype("f4")
     assert np.array_equal(frozen.to_probability(narrow), reference.probability(narrow))
+
+
+def test_whole_numbers_have_the_fingerprint_of_what_is_loaded(tmp_path: Path) -> None:
+    steps: Any = (Members((1,), ((Dense(np.eye(1), np.zeros(1)), Pointwise("leaky_relu", 0)),)),)
+    frozen = replace(by_hand(0.5), steps=steps, clip=8, grid=1)
+    frozen.save(tmp_path / "model.isotone")
+    assert isotone.load(tmp_path / "model.isotone").fingerprint == frozen.fingerprint

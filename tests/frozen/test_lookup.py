@@ -164,6 +164,18 @@ def test_every_feature_has_its_copies_in_order(copies: tuple[int, ...]) -> None:
         Inputs.numbers(["a", "b"], copies)
 
 
+def test_sums_beyond_float64_are_infinite() -> None:
+    scaling = Knots.at([[0.0, 1.0, 2.0, 3.0]]).scaling
+    table = Copies.of((0, 0, 0), scaling, 1.0, None, "float64").sums(np.full((1, 3), 1.7e308))
+    np.testing.assert_array_equal(table, [[-np.inf, 0.0, np.inf]])
+
+
+def test_a_grid_must_divide_the_copies() -> None:
+    frozen = copied(clip=0.5, grid=2.0**-52)
+    with pytest.raises(ValueError, match="does not divide 1, where copies end"):
+        replace(frozen, grid=2.0**-53)
+
+
 def test_copies_have_no_logarithm() -> None:
     scaling = Scaling.fit([[1.0, 1.0], [2.0, 3.0]], "log")
     with pytest.raises(ValueError, match="a column with several copies cannot have a logarithm"):
@@ -227,7 +239,7 @@ def test_a_file_with_overlapping_tiles_is_refused(tmp_path: Path) -> None:
 def test_a_copy_that_is_not_done_where_the_next_begins_is_refused() -> None:
     """As computed: the end of a wide tile is rounded to within a narrow one."""
     apart = moved_tiles([-1.220445851416318e18, 85.0], [8.193726897752225e-19, 2.0**-4])
-    with pytest.raises(ValueError, match=r"copy 1 has left -1 before copy 0 is \+1, as"):
+    with pytest.raises(ValueError, match=r"copy 1 leaves -1 before copy 0 reaches \+1, as"):
         Copies.of((0, 0), apart, 1.0, None, "float64")
     assert Copies.of((0, 0), apart, 1.0, 2.0**-20, "float64").counts == (2,)
     with pytest.raises(ValueError, match="use a finer grid, or tiles further apart"):

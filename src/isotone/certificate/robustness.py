@@ -31,8 +31,8 @@ class Radius:
     ----------
     scaled : (n_rows,), L1 distance in scaled units, all features moving together; a column with
         several copies is scaled to their sum
-    down, up : (n_rows, n_columns), raw distance of one column moving alone, ordered categories by
-        ranks; NaN for what cannot move, a category without an order or a missing value
+    down, up : (n_rows, n_columns), raw distance of one column moving alone, in ranks for ordered
+        categories; NaN for what cannot move, a category without an order or a missing value
     """
 
     scaled: Floats
@@ -58,7 +58,7 @@ class Decisions:
     copies : of the features, one or more of each, which are the inputs of the network
     fall, rise : steepest fall and rise of the score along every copy, scaled, not negative
     exact : copies along which the computed score is monotone to the last bit
-    error : bound of the rounding error of a computed score
+    error : bound on the rounding error of a computed score
     """
 
     copies: Copies
@@ -92,7 +92,8 @@ class Decisions:
 
     def _gap(self, score: Floats) -> tuple[Bools, Floats]:
         """Decision of every row, and how far its exact score surely lies off the threshold."""
-        off = np.abs(score - self.threshold) * SHORTEN - 2 * self.error
+        with np.errstate(invalid="ignore"):  # where both are infinite, nothing is sure
+            off = np.abs(score - self.threshold) * SHORTEN - 2 * self.error
         return score >= self.threshold, np.maximum(off, 0.0)
 
     def _sides(self, accepted: Bools) -> list[tuple[Bools, Coordinates, Coordinates]]:

@@ -97,7 +97,7 @@ def _describe_constant(certificate: Certificate) -> str:
 def _describe_rounding(certificate: Certificate) -> str:
     error = max(certificate.rounding_errors)
     if math.isinf(error):
-        return "no bound was found of how far a computed score is off"
+        return "no bound on the rounding error was found"
     return f"a computed score is off by at most E = {digits_up(error)}"
 
 
@@ -105,17 +105,26 @@ def _describe_limits(certificate: Certificate) -> str:
     return (
         "Not guaranteed: that scores are accurate, on these or other data. A direction is about "
         "one feature that changes while all others stay the same. A feature whose scaled value "
-        f"is beyond ±{certificate.clip:g} is taken as ±{certificate.clip:g}. Slopes are those of "
-        f"the exact function within that range; computed scores {_describe_steps(certificate)}."
+        f"is beyond ±{certificate.clip:g} is taken as ±{certificate.clip:g}{_knots(certificate)}. "
+        "Slopes are those of the exact function within that range; computed scores "
+        f"{_describe_steps(certificate)}."
     )
+
+
+def _knots(certificate: Certificate) -> str:
+    several = np.any(certificate.frozen.inputs.counts > 1)
+    return ", one with knots beyond them as at the last knot" if several else ""
 
 
 def _describe_steps(certificate: Certificate) -> str:
     """How computed scores differ from the function whose slopes are bounded."""
-    if certificate.grid is None:
-        return "are off by up to E"
-    cell = f"2^{math.log2(certificate.grid):.0f}"
-    return f"move in steps, as scaled inputs are rounded to {cell}, and are off by up to E"
+    rounded = []
+    if certificate.frozen.scaling.log.any():
+        rounded.append("arguments of logarithms are rounded to 24 bits")
+    if certificate.grid is not None:
+        rounded.append(f"scaled inputs are rounded to 2^{math.log2(certificate.grid):.0f}")
+    why = f"change in steps because {' and '.join(rounded)}, and " if rounded else ""
+    return f"{why}are off by up to E"
 
 
 def _print_features(certificate: Certificate, k: int) -> None:

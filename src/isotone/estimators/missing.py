@@ -2,7 +2,7 @@
 
 "A missing income is never better than any income" needs a fill from which no value can do worse.
 Along a column with a direction that is an end of its values: the lowest if more is better. A
-network has to know this end, so that columns of numbers get knots, beyond which scores are
+network has to know this end, so columns of numbers get knots, beyond which scores are
 constant, unless a logarithm has its floor there. Without a direction of the column the fill
 stands in the middle, and the indicator needs a least slope: as much as the score can change from
 there to any value. The same holds for categories, of which missing is one.
@@ -146,7 +146,9 @@ class View:
     def reaches(self, inputs: Inputs, directions: Signs, missing: Signs) -> dict[int, Floats]:
         """How far inputs may be moved when a value is taken away that has no direction.
 
-        For the input of every indicator that needs a least slope, (n_values, n_inputs).
+        For the input of every indicator that needs a least slope, (n_values, n_inputs), in units
+        of 1/λ. Where the fill is in the middle although some outputs have a direction along the
+        column, their residuals move differences of logits by another λ each.
         """
         found = {}
         for i in np.flatnonzero(missing.any(axis=0)).tolist():
@@ -154,7 +156,8 @@ class View:
             if isinstance(column, Category) or _place(directions[:, i], missing[:, i]) == 0.5:
                 feature = inputs.encoded.index(missing_name(column.name))
                 own = int(np.searchsorted(self.sources, feature))
-                found[own] = self._moves(inputs, column, own)
+                n_directed = min(int(np.count_nonzero(directions[:, i])), 2)
+                found[own] = (1 + n_directed) * self._moves(inputs, column, own)
         return found
 
     def _moves(self, inputs: Inputs, column: Column, indicator: int) -> Floats:

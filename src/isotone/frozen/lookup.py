@@ -1,7 +1,7 @@
 r"""Look-up: dense steps on copies of columns, whose cost does not grow with their number.
 
 A column x may enter a network as m copies, each of which runs from -1 to 1 over one tile of x (see
-`isotone.inputs.knots`). At any x one copy t moves, all before it are +1 and all behind it are -1:
+`isotone.inputs.knots`). At any x one copy t moves, all before it are +1 and all after it are -1:
 
 .. math:: W \phi(x) + b = b + C_t + W_t\,\phi_t(x), \qquad
           C_t = \sum_{j<t} W_j - \sum_{j>t} W_j
@@ -11,12 +11,13 @@ it was rounded to the grid, or the last one: the upper end of a tile is always w
 end of the next. Equal copies therefore give equal bits, and a score that rises in every copy rises
 in x.
 
-:math:`C_t` is the exact sum rounded once. Whoever computes gets the tables from here;
+:math:`C_t` is the exact sum rounded once. All code that computes gets the tables from here;
 `isotone.frozen.reference` has the order of the sums.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, groupby
@@ -76,7 +77,7 @@ class Copies:
         if not np.all(meets):
             j = int(np.argmin(meets))
             raise ValueError(
-                f"copy {j} has left -1 before copy {j - 1} is +1, as computed; within a column "
+                f"copy {j} leaves -1 before copy {j - 1} reaches +1, as computed; within a column "
                 "one must end where the next begins: use a finer grid, or tiles further apart"
             )
         ends = tuple(part[:-1] for part in np.split(tops, firsts[1:]))
@@ -152,7 +153,8 @@ class Copies:
         for first, count in zip(self.firsts, self.counts, strict=True):
             if count > 1:
                 part = slice(first, first + count)
-                table[:, part] = [_still(row) for row in weight[:, part].tolist()]
+                with np.errstate(over="ignore"):
+                    table[:, part] = [_still(row) for row in weight[:, part].tolist()]
         return table
 
     def interleaved(self, weight: Reals) -> Floats:
@@ -175,21 +177,31 @@ def _counts(sources: tuple[int, ...], scaling: Scaling) -> tuple[int, ...]:
         )
     counts = tuple(count for _, count in groups)
     if np.any(scaling.log & (np.repeat(counts, counts) > 1)):
-        raise ValueError("a column with several copies cannot have a logarithm: take it before")
+        raise ValueError(
+            "a column with several copies cannot have a logarithm: take it of X first"
+        )
     return counts
 
 
 def _still(row: list[float]) -> list[float]:
-    """For every number the sum of those before it less that of those behind it, rounded once."""
+    """For every number the sum of those before it less that of those after it, rounded once."""
     ratios = [number.as_integer_ratio() for number in row]
     unit = max(denominator for _, denominator in ratios)  # powers of two
     whole = [numerator * (unit // denominator) for numerator, denominator in ratios]
     total = sum(whole)
-    # before - behind = before - (total - before - own); a quotient of integers is rounded once
+    # before - behind = before - (total - before - own)
     return [
-        (2 * before + own - total) / unit
+        _quotient(2 * before + own - total, unit)
         for before, own in zip(accumulate(whole, initial=0), whole, strict=False)
     ]
+
+
+def _quotient(numerator: int, denominator: int) -> float:
+    """Of integers, rounded once; infinite beyond float64."""
+    try:
+        return numerator / denominator
+    except OverflowError:
+        return math.inf if numerator > 0 else -math.inf
 
 
 @dataclass(frozen=True, eq=False)

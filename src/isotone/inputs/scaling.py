@@ -155,15 +155,20 @@ class Scaling:
 
     def steepest(self) -> Floats:
         """Largest slope dx/dX of every column: a, or a / floor for a logarithm (not rounded)."""
-        return np.where(self.log, self.factor / self.floor, self.factor)
+        with np.errstate(over="ignore"):
+            return np.where(self.log, self.factor / self.floor, self.factor)
 
     def flattest(self) -> Floats:
         """Smallest slope dx/dX of every column: a, or 0 for a logarithm."""
         return np.where(self.log, 0.0, self.factor)
 
     def slip(self, reach: Floats) -> Floats:
-        """Bound of what rounding and snapping shift scaled numbers of at most `reach`."""
-        linear = 2.0**-48 * (reach + np.abs(self.center * self.factor))
+        """Bound on how far rounding and snapping shift scaled numbers of at most `reach`."""
+        with np.errstate(over="ignore"):
+            linear = 2.0**-48 * (reach + np.abs(self.center * self.factor))
+            # a difference to the center that overflows would be clipped early
+            early = (self.center != 0) & (self.factor * np.finfo(float).max < reach)
+        linear = np.where(early, np.inf, linear)
         return np.where(self.log, 2.0**-22 * self.factor + linear, linear)
 
     def describe(self, column: int) -> str:
@@ -271,8 +276,8 @@ def _fit_log(
         raise ValueError(f"`floor={floor}` of column {column} must be positive and finite")
     if not 0 < floor < np.inf:
         raise ValueError(
-            f"column {column} has {x.min()} as its smallest value, so log(x + {kind.offset}) does "
-            "not exist there; use Log(offset=...) with a larger offset, or give a positive floor"
+            f"column {column} has a minimum of {x.min()}, where log(x + {kind.offset}) is "
+            "undefined; use Log(offset=...) with a larger offset, or give a positive floor"
         )
     v = log(np.maximum(x + kind.offset, floor))
     if not kind.standardize:
