@@ -360,7 +360,7 @@ NO_TABLES: list[tuple[Any, type[Exception], str]] = [
     ([{"x": 1.0}], TypeError, "list of records; a table must come column by column: give a data"),
     ({"x": 1.0}, ValueError, "'x' is 1.0; a column must hold one value per row: give a list"),
     ({"x": "abc"}, ValueError, "'x' is 'abc'; a column must hold one value per row"),
-    ({"x": np.ones((2, 2))}, ValueError, "(?s)'x' is array.*; a column must hold one value per row"),
+    ({"x": np.ones((2, 2))}, ValueError, "(?s)'x' is array.*; a column must hold one value"),
     ({"x": [1, 2], "y": [1]}, ValueError, "'y' has 1 values but column 'x' has 2; a row needs"),
     ({"x": pd.cut([1, 5, 9], 3), "y": [1] * 3}, ValueError, "'x' is stored as categories"),
 ]

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from isotone.inputs.cells import arrow_of
 from isotone.inputs.frames import is_dictionary, of_one_length
-from isotone.typing import Floats
+from isotone.typing import Floats, Reals
 
 _LARGEST = 1e100
 
@@ -53,7 +53,7 @@ def validate(estimator: BaseEstimator, X: Any, *args: Any, **options: Any) -> An
         ) from error
 
 
-def refuse_infinite(table: Floats, columns: Sequence[str]) -> None:
+def refuse_infinite(table: Reals, columns: Sequence[str]) -> None:
     """Raise `ValueError` for infinite numbers."""
     bad = np.isinf(table)
     if bad.any():
