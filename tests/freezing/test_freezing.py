@@ -285,6 +285,12 @@ def test_what_freezing_itself_could_get_wrong_is_noticed(monkeypatch: pytest.Mon
             freeze(network)
 
 
+def test_rows_may_be_clipped_within_what_freezing_compares() -> None:
+    frozen = freeze(MonotonicNetwork([3, 8, 1], monotonic_cst=[1, 0, -1]), clip=0.25)
+    assert certify(frozen).holds
+    assert frozen.score([[0.25, 0.1, -0.25]]) == frozen.score([[9.0, 0.1, -9.0]])
+
+
 @pytest.mark.parametrize("layers", [[3, 8, 8, 1], [3, 8, 2], [3, 1]])
 @pytest.mark.parametrize("group_size", [None, 2])
 def test_an_average_is_one_certified_network(layers: list[int], group_size: int | None) -> None:
