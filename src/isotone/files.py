@@ -18,7 +18,7 @@ _PART = re.compile(r"(.+)\.[0-9a-f]{8,16}\.part", re.DOTALL)
 
 
 def remove_leftovers(*paths: Path) -> None:
-    """Remove what killed programs left beside `paths` when they were replacing them.
+    """Remove what killed programs left next to `paths` when they were replacing them.
 
     What a running program writes is left alone.
     """
@@ -55,13 +55,13 @@ def _identity(path: Path) -> tuple[int, int]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside `path` that takes its place if all goes well, or else vanishes.
+    """A temporary file next to `path` that takes its place if all goes well, or else vanishes.
 
     Links are followed. A file that was there keeps its permissions, and the temporary file never
     grants others more than they allow; a new file has those that the umask gives.
     """
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"there is no directory {str(path.parent)!r}; make it first")
+        raise FileNotFoundError(f"there is no directory {str(path.parent)!r}; create it first")
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a directory; name a file to write")
     path = path.resolve()

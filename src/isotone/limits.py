@@ -21,7 +21,7 @@ class Limit:
     >>> GROUP.check(2048)
     Traceback (most recent call last):
     ...
-    ValueError: 2048 units are sorted together; at most 1024 can be: choose a smaller `group_size`
+    ValueError: 2048 units are sorted together; the limit is 1024: choose a smaller `group_size`
     """
 
     largest: int
@@ -29,23 +29,21 @@ class Limit:
     advice: str
 
     def check(self, n: int) -> None:
-        """Raise `ValueError` for more."""
+        """Raise `ValueError` if `n` is larger."""
         if n > self.largest:
-            raise ValueError(f"{n} {self.what}; at most {self.largest} can be: {self.advice}")
+            raise ValueError(f"{n} {self.what}; the limit is {self.largest}: {self.advice}")
 
 
 GROUP = Limit(1024, "units are sorted together", "choose a smaller `group_size`")
 WIDTH = Limit(65536, "units are computed by one step", "use narrower layers")
-MATRIX = Limit(
-    2**24, "weights are in one step", "use narrower layers, or smaller inputs of images"
-)
+MATRIX = Limit(2**24, "weights are in one step", "use narrower layers, or smaller images")
 STEPS = Limit(
     1024,
     "steps are in the network (blends and members count as one more)",
     "use fewer layers",
 )
 DEPTH = Limit(
-    16, "blends or members are nested in each other", "put residual blocks one after the other"
+    16, "blends or members are nested in one another", "put residual blocks one after the other"
 )
 FEATURES = Limit(16384, "features are read", "leave some out")
 OUTPUTS = Limit(4096, "outputs are computed", "split them among several networks")

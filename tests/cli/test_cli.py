@@ -235,7 +235,7 @@ def test_certify_without_a_bound_of_rounding(
 ) -> None:
     unbounded = replace(certify(isotone.load(model)), rounding_errors=(np.inf,))
     monkeypatch.setattr("isotone.certify", lambda _: unbounded, raising=False)
-    assert "no bound was found of how far a computed score is off" in run("certify", model).out
+    assert "no bound on the rounding error was found" in run("certify", model).out
 
 
 def test_certify_a_tampered_file(run: Run, model: Path) -> None:
@@ -255,7 +255,7 @@ def test_certify_a_tampered_file(run: Run, model: Path) -> None:
         (RecursionError("too deep"), "too deep"),
         (OverflowError("too large"), "too large"),
         (EOFError("half a file"), "the input ended too early (half a file); copy it again"),
-        (RuntimeError("oh"), "RuntimeError: oh; this is a bug of isotone: report it"),
+        (RuntimeError("oh"), "RuntimeError: oh; this is a bug in isotone: please report it"),
     ],
 )
 @pytest.mark.parametrize("command", ["certify", "show", "export --to json --out x"])
@@ -455,7 +455,7 @@ def test_score_shows_progress_on_a_terminal(
         ),
         (["other.csv", "--out", "out.csv"], "there is no file 'other.csv'; give the path"),
         (["events.parquet", "--out", "out.xlsx"], "'out.xlsx' has an unknown suffix; a table"),
-        (["events.parquet", "--out", "no/out.csv"], "there is no directory 'no'; make it first"),
+        (["events.parquet", "--out", "no/out.csv"], "there is no directory 'no'; create it first"),
         (["events.parquet", "--out", "folder.csv"], "'folder.csv' is a directory; name a file"),
         (["events.parquet", "--out", "out.csv", "--keep", "ID"], "did you mean 'id'?"),
         (["events.parquet", "--out", "out.root", "--keep", "note"], "numbers only: leave the"),
@@ -498,7 +498,7 @@ def test_export_writes_and_compares(run: Run, model: Path, tmp_path: Path) -> No
     out = tmp_path / "model.json"
     result = run("export", model, "--to", "json", "--out", out)
     assert result.code == 0
-    assert "it scores as the model does" in " ".join(result.out.split())
+    assert "its scores match the model's" in " ".join(result.out.split())
     assert json.loads(out.read_text())["fingerprint"] == isotone.load(model).fingerprint
     result = run("export", model, "--to", "json", "--out", out, "--no-check")
     assert "was not compared with the model" in result.out
@@ -514,8 +514,8 @@ def test_export_prints_the_claim_of_the_file(run: Run, model: Path, tmp_path: Pa
     out = tmp_path / "model.onnx"
     rounded = run("export", model, "--to", "onnx", "--out", out, "--precision", "float32").out
     assert "to the last bit" not in rounded
-    assert "it scores as the model does, within the bounds of its arithmetic" in rounded
-    assert "nothing finer is claimed" in rounded
+    assert "its scores match the model's within the bounds of its arithmetic" in rounded
+    assert "no stronger claim is made" in rounded
 
 
 def test_export_takes_the_options_of_the_target(run: Run, model: Path, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ WALK = [
     ("clinets.csv --target paid", "did you mean 'clients.csv'?"),
     ("clients.csv --target payed", "did you mean 'paid'?"),
     ("clients.csv --target paid", "columns name, city, grade hold text, such as 'client 0'"),
-    ("clients.csv --target paid", "or make categories with `--categorical city,grade`"),
+    ("clients.csv --target paid", "or declare categories with `--categorical city,grade`"),
     ("clients.csv --target paid", "`--features incme,debt,delays,late`"),
     ("clients.csv --target paid --features city,income", "did you mean 'incme'"),
     (
@@ -163,7 +163,7 @@ def test_whole_numbers_become_classes_if_asked_for(
         ("--target incme --features debt", "the target 'incme' is missing in 8 rows"),
         ("--target name --features debt", "holds 240 different texts, such as 'client 0'"),
         ("--target late --features delays --log delays", "as in `--log delays=1`"),
-        ("--target late --features delays --log delays=x", "must hold numbers"),
+        ("--target late --features delays --log delays=x", "must be numbers"),
         (
             "--target late --features city,debt --categorical city --increasing city",
             "'city' is categorical, and categories have no order",
@@ -176,7 +176,7 @@ def test_whole_numbers_become_classes_if_asked_for(
         ),
         (
             "--target late --features debt --hidden-layer-sizes 0",
-            "must hold whole numbers of at least 1",
+            "must be whole numbers of at least 1",
         ),
         ("--target late --features debt --lipschitz -1", "with positive numbers"),
         ("--target late --features debt --max-iter 0", "greater than or equal to 1"),
@@ -205,7 +205,7 @@ ROWS = "\n".join(f"{i},{i % 7},{i % 2}" for i in range(30))
         ('a,b,y\n"1,5",2,0\n"2,5",3,1\n', "", "write decimals with a point"),
         ("gr\xf6\xdfe,y\n1,2\n", "", "with text in UTF-8"),
         ("a,b,y\n1,Z\xfcrich,0\n", "--categorical b", "with text in UTF-8"),
-        ("y\n1\n0\n", "", "has no column beside 'y'"),
+        ("y\n1\n0\n", "", "has no column other than 'y'"),
         ("a,b,y\n1,2,0\n1e300,2,1\n", "", "'a' holds numbers as large as 1e+300"),
         (f"a,b,y\n{ROWS}\n1,2,oops\n", "", "the target 'y' is 'oops' in row 30"),
         (f"a,b,y\n{ROWS}\n1,oops,0\n", "", "'b' holds the text 'oops' in row 30"),
@@ -216,7 +216,7 @@ ROWS = "\n".join(f"{i},{i % 7},{i % 2}" for i in range(30))
         (
             f"a,z,y\n{ROWS}",
             "--features a --validation other.csv",
-            "have a 'y' of 9, which no training row has",
+            "hold the class 9 in 'y', which no training row has",
         ),
         (
             f"a,b,y\n{ROWS}",

@@ -70,7 +70,7 @@ def test_provenance_is_quoted_and_called_unchecked(tmp_path: Path, capsys: Any) 
     with pytest.raises(SystemExit):
         main(["show", str(tmp_path / "m")])
     out = capsys.readouterr().out
-    head, stated = out.split("provenance, as the file states it; nothing of it was checked\n")
+    head, stated = out.split("provenance, as the file states it; none of it was verified\n")
     assert "HOLDS  model.isotone" not in head.replace("\N{REPLACEMENT CHARACTER}HOLDS", "")
     assert all(line.startswith("  │ ") for line in stated.splitlines())
     assert f'  │ "certificate": "{VERDICT}"\n' in stated
@@ -148,7 +148,9 @@ def test_slopes_are_said_to_be_those_of_the_exact_function(tmp_path: Path, capsy
         main(["certify", str(tmp_path / "m")])
     report.write(frozen, tmp_path / "report.html")
     out = " ".join(capsys.readouterr().out.split())
-    assert "Slopes are those of the exact function within that range; computed scores move" in out
+    assert (
+        "Slopes are those of the exact function within that range; computed scores change" in out
+    )
     assert "those of the exact function" in (tmp_path / "report.html").read_text()
 
 

@@ -247,7 +247,7 @@ def test_nan_weights_are_refused() -> None:
 def test_a_convolution_too_large_to_unroll_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MATRIX", replace(limits.MATRIX, largest=100))
     layers = [LipschitzConv1d(1, 2, 3), nn.Flatten(), LipschitzLinear(16, 1)]
-    with pytest.raises(ValueError, match="160 weights are in one step; at most 100 can be"):
+    with pytest.raises(ValueError, match="160 weights are in one step; the limit is 100"):
         LipschitzNetwork(layers, input_shape=(1, 10))
 
 

@@ -99,7 +99,7 @@ def test_at_a_limit_networks_score_and_certify_and_beyond_it_none_is_made(name: 
     assert np.array_equal(network.score(X), expected)
     assert np.array_equal(network.score(X[:1]), expected[:1])
     assert certify(network).holds
-    with pytest.raises(ValueError, match=rf"at most {limit.largest} can be: \w+"):
+    with pytest.raises(ValueError, match=rf"the limit is {limit.largest}: \w+"):
         make(beyond or limit.largest + 1)
 
 
@@ -115,7 +115,7 @@ def test_the_largest_matrix_certifies_in_seconds() -> None:
     start = time.perf_counter()
     assert certify(network).constants[0] > 0
     assert time.perf_counter() - start < 60
-    with pytest.raises(ValueError, match="weights are in one step; at most 16777216 can be"):
+    with pytest.raises(ValueError, match="weights are in one step; the limit is 16777216:"):
         Dense(np.zeros((4096, 4097), np.float32), np.zeros(4096, np.float32))
 
 
@@ -128,7 +128,7 @@ def test_work_and_bytes_are_limited(name: str, monkeypatch: pytest.MonkeyPatch) 
         if room == 0:
             frozen(steps)
         else:
-            with pytest.raises(ValueError, match=f"{size} .* at most {size - 1} can be: use"):
+            with pytest.raises(ValueError, match=f"{size} .* the limit is {size - 1}: use"):
                 frozen(steps)
 
 
@@ -146,7 +146,7 @@ def test_files_are_limited(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(limits, name, replace(limit, largest=largest - 1))
     with pytest.raises(ValueError, match="model file"):
         load(path)
-    with pytest.raises(ValueError, match=f"could not be read back; .* at most {largest - 1} can"):
+    with pytest.raises(ValueError, match=f"could not be read back; .* the limit is {largest - 1}"):
         network.save(path)
 
 
@@ -166,7 +166,7 @@ def test_json_text_and_its_nesting_are_limited(
 ) -> None:
     path, deepest = tmp_path / "x.json", limits.NESTING.largest
     data = to_dict(small())
-    for depth, message in ((deepest - 2, ""), (deepest, "nested in JSON; at most 64 can be")):
+    for depth, message in ((deepest - 2, ""), (deepest, "nested in JSON; the limit is 64")):
         provenance: Any = {}
         for _ in range(depth):
             provenance = {"a": provenance}
@@ -180,7 +180,7 @@ def test_json_text_and_its_nesting_are_limited(
     monkeypatch.setattr(limits, "TEXT", replace(limits.TEXT, largest=path.stat().st_size))
     read(path)
     monkeypatch.setattr(limits, "TEXT", replace(limits.TEXT, largest=path.stat().st_size - 1))
-    with pytest.raises(ValueError, match="bytes are in a JSON file; at most"):
+    with pytest.raises(ValueError, match="bytes are in a JSON file; the limit is"):
         read(path)
 
 
@@ -284,16 +284,16 @@ def test_the_trainer_refuses_shapes_whose_size_overflows() -> None:
 def test_networks_that_sort_too_many_units_are_refused_before_training(
     make: Callable[[], object],
 ) -> None:
-    with pytest.raises(ValueError, match="2048 units are sorted together; at most 1024 can be"):
+    with pytest.raises(ValueError, match="2048 units are sorted together; the limit is 1024"):
         make()
 
 
 def test_networks_that_could_not_be_frozen_are_refused_before_training() -> None:
-    with pytest.raises(ValueError, match="units are computed by one step; at most 65536"):
+    with pytest.raises(ValueError, match="units are computed by one step; the limit is 65536"):
         LipschitzNetwork([4, 2**25 - 1, 1], group_size=1)
-    with pytest.raises(ValueError, match="weights are in one step; at most 16777216"):
+    with pytest.raises(ValueError, match="weights are in one step; the limit is 16777216"):
         LipschitzNetwork([4, 8192, 8192, 1], group_size=2)
-    with pytest.raises(ValueError, match="features are read; at most 16384"):
+    with pytest.raises(ValueError, match="features are read; the limit is 16384"):
         LipschitzNetwork([20000, 1])
     with pytest.raises(ValueError, match="slopes, outputs times features"):
         LipschitzNetwork([1024, 2, 1024])
@@ -365,7 +365,7 @@ def test_training_refuses_before_it_begins(tmp_path: Path) -> None:
     code = f"from isotone.cli import main; main({arguments!r})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
-    assert "2048 units are sorted together; at most 1024 can be" in done.stderr.replace("\n", " ")
+    assert "2048 units are sorted together; the limit is 1024" in done.stderr.replace("\n", " ")
     assert not list(tmp_path.rglob("*.isotone"))
 
 

@@ -211,16 +211,16 @@ def test_true_and_false_are_read_as_booleans_are(tmp_path: Path) -> None:
     [
         (
             pa.array(["yes", "no"] * 30),
-            "write 1 and 0, or true and false, for yes and no, or make",
+            "replace yes and no with 1 and 0, or true and false, or declare",
         ),
         (
             pa.array([1, 2] * 30, pa.timestamp("us")),
             "column 'x' holds non-numeric values, such as "
             "datetime.datetime(1970, 1, 1, 0, 0, 0, 1 in 'x'; "
-            "a feature must hold numbers: leave out such columns with `--features a`, or make "
-            "numbers of times, such as the days since some date",
+            "a feature must hold numbers: leave out such columns with `--features a`, or convert "
+            "times to numbers, such as days since some date",
         ),
-        (pa.array([1, 2] * 30, pa.date32()), "make numbers of times, such as the days since"),
+        (pa.array([1, 2] * 30, pa.date32()), "convert times to numbers, such as days since"),
         (
             pa.array([[1.0], [2.0]] * 30),
             "column 'x' holds non-numeric values, such as [1.0] in 'x'",

@@ -147,5 +147,5 @@ def _message(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return f"there is not enough memory ({error}); use a smaller table or a larger machine"
     if not isinstance(error, _EXPECTED):
-        return f"{type(error).__name__}: {error}; this is a bug of isotone: report it"
+        return f"{type(error).__name__}: {error}; this is a bug in isotone: please report it"
     return str(error)

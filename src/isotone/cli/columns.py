@@ -136,7 +136,9 @@ def tell_left_out(index: Sequence[str], option: str) -> None:
 def _check_roles(table: Table, names: Sequence[str], target: str, weights: str | None) -> None:
     table.find(names)
     if not names:
-        raise ValueError(f"{table.path!r} has no column beside {target!r}; features are needed")
+        raise ValueError(
+            f"{table.path!r} has no column other than {target!r}; features are needed"
+        )
     for role, taken in (("target", target), ("weight", weights)):
         if taken in names:
             others = [name for name in names if name != taken]
@@ -250,8 +252,8 @@ def check_numbers(columns: Columns, numbers: Mapping[str, Floats]) -> None:
             offsets = dict(columns.offsets) | {name: float(f"{1.0 - least:.3g}")}
             hint = spelled("log", *(f"{n}={o:g}" if o else n for n, o in offsets.items()))
             raise ValueError(
-                f"`{spelled('log', name)}`: column {name!r} goes down to {least:g}, and log(x + "
-                f"{offset:g}) does not exist there; add an offset, as in `{hint}`, or leave "
+                f"`{spelled('log', name)}`: column {name!r} has a minimum of {least:g}, where "
+                f"log(x + {offset:g}) is undefined; add an offset, as in `{hint}`, or leave "
                 f"{name!r} out of `--log`"
             )
 

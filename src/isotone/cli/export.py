@@ -30,7 +30,7 @@ def export(
         str | None, typer.Option(help="onnx: ordered (the same bits in float64) or matmul.")
     ] = None,
     categories: Annotated[
-        str | None, typer.Option(help="onnx: text or codes, of columns of categories.")
+        str | None, typer.Option(help="onnx: categories as text or codes.")
     ] = None,
     dialect: Annotated[str | None, typer.Option(help="sql: sqlite, duckdb or postgresql.")] = None,
     table: Annotated[str | None, typer.Option(help="sql: name of the table.")] = None,
@@ -38,7 +38,7 @@ def export(
         list[str] | None, typer.Option(help="sql: columns to copy: a,b,...; repeatable.")
     ] = None,
 ) -> None:
-    """Write a model for another runtime, scaling included, and compare what was written."""
+    """Write a model for another runtime, scaling included, and check that its scores match."""
     written = [p for p in out.iterdir() if p.suffix in _CODE] if out.is_dir() else [out]
     refuse_overwriting(written, [model])
     frozen = isotone.load(model)
@@ -70,5 +70,5 @@ def export(
 
 def _compared(claim: Claim) -> str:
     if not any(claim.distance):
-        return "it scores as the model does"
-    return "it scores as the model does, within the bounds of its arithmetic"
+        return "its scores match the model's"
+    return "its scores match the model's within the bounds of its arithmetic"

@@ -75,7 +75,9 @@ def read_rows(
     if fraction is not None:
         return target, *_split(table.path, sample, target, fraction)
     if validation == table.path:
-        raise ValueError("`--validation` is the table itself; give other rows, or a fraction")
+        raise ValueError(
+            "`--validation` is the table itself; give a table of other rows, or a fraction"
+        )
     other = _read_validation(validation, columns, inputs, target, weights, gaps_allowed)
     _refuse_new_gaps(validation, sample.X, other.X)
     return target, sample, other
@@ -110,11 +112,11 @@ def _refuse_text(table: Table, columns: Columns) -> None:
     categorical = [n for n in columns.features if n in few or n in columns.categorical]
     advice = [f"leave out such columns with `{spelled('features', *others)}`"] if others else []
     if any(pa.types.is_temporal(batch.column(n).type) for n in texts):
-        advice += ["make numbers of times, such as the days since some date"]
+        advice += ["convert times to numbers, such as days since some date"]
     if {str(cell).strip().lower() for cell in batch.column(texts[0]).to_pylist()} <= _YES_OR_NO:
-        advice += ["write 1 and 0, or true and false, for yes and no"]
-    advice += [f"make categories with `{spelled('categorical', *categorical)}`"] if few else []
-    advice += ["give those that have an order with `--ordered`"] if few else []
+        advice += ["replace yes and no with 1 and 0, or true and false"]
+    advice += [f"declare categories with `{spelled('categorical', *categorical)}`"] if few else []
+    advice += ["declare those that have an order with `--ordered`"] if few else []
     if re.fullmatch(r"\s*[+-]?\d*,\d+\s*", str(example)):
         advice = ["write decimals with a point, as in 0.5"]
     what = f"column {texts[0]!r} holds" if len(texts) == 1 else f"columns {', '.join(texts)} hold"
@@ -159,8 +161,8 @@ def _warn_of_counters(numbers: Mapping[str, Floats]) -> None:
             errors.print(
                 printable(
                     f"column {name!r} counts the rows ({column[0]:g}, {column[1]:g}, "
-                    f"{column[2]:g}, ...); if it is only their number, leave it out with "
-                    "`--features`: new rows have other numbers"
+                    f"{column[2]:g}, ...); if it is only a row number, leave it out "
+                    "with `--features`: new rows will have other numbers"
                 ),
                 soft_wrap=True,
             )
@@ -203,7 +205,7 @@ def _feature(column: pa.Array, name: str, columns: Columns, first_row: int) -> p
         return pa.array(finite_or_blank(column, name, first_row))
     except ValueError as error:
         option = spelled("categorical", name)
-        raise ValueError(f"{error}, or make categories with `{option}`") from error
+        raise ValueError(f"{error}, or declare categories with `{option}`") from error
 
 
 def _ordered(texts: pa.Array, name: str, order: tuple[str, ...], first_row: int) -> pa.Array:
@@ -225,8 +227,8 @@ def _joined(parts: list[pa.Array], name: str, columns: Columns) -> pa.Array:
     orders = [part.dictionary for part in parts if is_category(part.type)]
     if any(order != orders[0] for order in orders):
         raise ValueError(
-            f"column {name!r} is stored with different orders of its categories in different "
-            "parts of the file; give one with `--ordered`"
+            f"the categories of column {name!r} are stored in different orders in different parts "
+            "of the file; give one order with `--ordered`"
         )
     column = pa.chunked_array(parts).combine_chunks()
     return column.dictionary_encode() if name in columns.categorical else column
@@ -238,7 +240,7 @@ def _gaps(X: pa.Table) -> dict[str, Bools]:
 
 
 def _check_gaps(path: str, X: pa.Table, allowed: bool) -> None:
-    """Refuse empty columns, and gaps unless they are allowed."""
+    """Refuse empty columns, and missing values unless they are allowed."""
     holes = {name: gaps for name, gaps in _gaps(X).items() if gaps.any()}
     empty = [name for name, gaps in holes.items() if gaps.all()]
     if empty:
@@ -286,15 +288,15 @@ def _same_classes(target: Target, other: Target, y: NDArray[Any]) -> NDArray[Any
     if target.classes is None or other.classes is None:
         if target.classes != other.classes:
             raise ValueError(
-                f"the validation rows do not hold numbers in {target.name!r}, as the others do; "
-                "correct them"
+                f"the validation rows do not hold numbers in {target.name!r}, unlike the training "
+                "rows; correct them"
             )
         return y
     unseen = [name for name in other.classes if name not in target.classes]
     if unseen:
         raise ValueError(
-            f"the validation rows have a {target.name!r} of {unseen[0]}, which no training row "
-            "has; correct or drop such rows"
+            f"the validation rows hold the class {unseen[0]} in {target.name!r}, which no "
+            "training row has; correct or drop such rows"
         )
     return y.astype(np.asarray(target.labels).dtype)
 

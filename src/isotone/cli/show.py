@@ -23,7 +23,7 @@ from isotone.frozen.network import FrozenNetwork
 
 _OLD = (
     "written in format 1: what an estimator or a script did to raw columns before this network "
-    "is not in the file; train again to have it there"
+    "is not in the file; retrain to include it"
 )
 
 
@@ -48,7 +48,7 @@ def show(model: Annotated[Path, typer.Argument(help="An .isotone file.")]) -> No
     if rest.pop("format", 2) == 1:
         output.print()
         output.print(_OLD, soft_wrap=True)
-    _print_part("provenance, as the file states it; nothing of it was checked", rest)
+    _print_part("provenance, as the file states it; none of it was verified", rest)
 
 
 def _print_part(title: str, content: object) -> None:

@@ -52,15 +52,17 @@ def sweep(
     ] = None,
     log: Annotated[list[str] | None, typer.Option(help="Take the logarithm of these.")] = None,
     seeds: Annotated[str, typer.Option(help="0:100, or 1,2,3.")] = "0:32",
-    lipschitz: Annotated[str, typer.Option(help="Values of λ, scaled units.")] = "1,2,4",
-    hidden_layer_sizes: Annotated[str, typer.Option(help="Widths, as 20-20,32-32.")] = "20-20",
+    lipschitz: Annotated[str, typer.Option(help="Values of λ, in scaled units.")] = "1,2,4",
+    hidden_layer_sizes: Annotated[
+        str, typer.Option(help="Widths, such as 20-20,32-32.")
+    ] = "20-20",
     loss: Annotated[
-        str, typer.Option(help="Losses, as cross_entropy,hinge:0.1.")
+        str, typer.Option(help="Losses, such as cross_entropy,hinge:0.1.")
     ] = "cross_entropy",
     group_size: Annotated[str, typer.Option(help="Units sorted together, or full.")] = "full",
     max_iter: MaxIter = 50,
     batch_size: Annotated[int, typer.Option(min=1, help="Rows per step.")] = 256,
-    validation: Annotated[float, typer.Option(help="Fraction of the rows.")] = 0.2,
+    validation: Annotated[float, typer.Option(help="Fraction of rows to hold out.")] = 0.2,
     shard_size: Annotated[int, typer.Option(min=1, help="Members trained together.")] = 32,
     workers: Annotated[int, typer.Option(help="Processes.")] = 2,
     scheduler: Annotated[
@@ -71,8 +73,8 @@ def sweep(
 
     A sweep that was interrupted resumes where it stopped: run the same command again.
 
-    Processes of this machine listen on no port. Whoever can reach a Dask scheduler without TLS can
-    run code as its owner: protecting the one that you name with --scheduler is up to you.
+    Local processes listen on no port. Anyone who can reach a Dask scheduler without TLS can run
+    code as its owner: protecting the one that you name with --scheduler is up to you.
     """
     from isotone.training.recipe import Recipe
     from isotone.training.sweep import Grid

@@ -112,8 +112,8 @@ class Target:
             like = [d for d in given if d.sign == direction.sign]
             named_all = [d.name if d.of_class else f"{d.name}:{classes[-1]}" for d in like]
             raise ValueError(
-                f"`{direction.option}` must say of which class of {self.name!r} the probability "
-                f"is meant, one of {', '.join(classes)}; write "
+                f"`{direction.option}` must name the class of {self.name!r} whose probability it "
+                f"is about, one of {', '.join(classes)}; write "
                 f"`{spelled(SIGNS[direction.sign], *named_all)}`, for example"
             )
         k = self._class(direction.option, named)

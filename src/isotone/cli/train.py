@@ -49,7 +49,7 @@ _CLASSIFICATION, _REGRESSION = get_args(ClassificationLoss), get_args(Regression
 def train(
     table: TablePath,
     target: Annotated[str, typer.Option(help="Column to learn: classes or numbers.")],
-    out: Annotated[Path, typer.Option(help="Directory for all results, or a file .isotone.")],
+    out: Annotated[Path, typer.Option(help="Directory for all results, or an .isotone file.")],
     positive: Annotated[
         str | None, typer.Option(help="With two classes, the one that scores refer to.")
     ] = None,
@@ -74,41 +74,43 @@ def train(
     ] = "error",
     lipschitz: Annotated[str, typer.Option(help="λ: 2, or a=2,b=0.5, or auto.")] = "auto",
     log: Annotated[
-        list[str] | None, typer.Option(help="Logarithm of these: a,b, or b=0.5 for log(b + 0.5).")
+        list[str] | None, typer.Option(help="Take the logarithm: a,b, or b=0.5 for log(b + 0.5).")
     ] = None,
     hidden_layer_sizes: Annotated[str, typer.Option(help="Widths of hidden layers.")] = "32,32",
     group_size: Annotated[
         str, typer.Option(help="Units sorted together: 2, full, auto.")
     ] = "auto",
-    loss: Annotated[str | None, typer.Option(help="Default: by the target.")] = None,
+    loss: Annotated[str | None, typer.Option(help="Default: depends on the target.")] = None,
     class_weight: Annotated[
         str, typer.Option(help="none, or balanced: rare classes count as much as others.")
     ] = "none",
     max_iter: MaxIter = 100,
-    n_members: Annotated[int, typer.Option(min=1, help="Networks to average into one.")] = 4,
+    n_members: Annotated[int, typer.Option(min=1, help="Number of networks to average.")] = 4,
     random_state: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, help="The same gives the same model.")
+        int, typer.Option(min=0, max=2**32 - 1, help="Seed; the same seed gives the same model.")
     ] = 0,
-    weights: Annotated[str | None, typer.Option(help="Column of weights of the rows.")] = None,
-    validation: Annotated[str, typer.Option(help="A fraction of the rows, or a table.")] = "0.2",
+    weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
+    validation: Annotated[
+        str, typer.Option(help="Fraction of rows to hold out, or a table.")
+    ] = "0.2",
     resume: Annotated[bool, typer.Option("--resume", help="Resume a killed run.")] = False,
 ) -> None:
-    """Train a model on a table, certify it, and say how good it is on rows it has not seen.
+    """Train a model on a table, certify it, and say how good it is on held-out rows.
 
     A target of text, or of two numbers, is learned as classes, any other as a number. A direction
     is about the number, or about the probability of a class: the CLASS you name with it, or else
-    that of --positive, or else the larger of two numbers. The score of two classes is about that
+    that of --positive, or else the larger of two numbers. With two classes the score is about that
     of --positive, by default the last in order: a larger score makes that class more likely.
 
     Losses: cross_entropy for classes, and for two of them hinge or dynamic_hinge; squared_error,
     absolute_error, quantile or quantile:0.9 for numbers. Whole numbers are learned as classes with
     --loss cross_entropy.
 
-    A column of text is named in --categorical, or with --ordered if its categories have an order:
-    such a column may have a direction. Ordered categories of a Parquet file are taken as they are.
+    Name a column of text in --categorical, or in --ordered if its categories have an order: such a
+    column may have a direction. Ordered categories in a Parquet file are used as they are.
 
-    Options that take columns may be repeated. A name with a comma, or with spaces around it, is
-    put in double quotes: '"income, net",debt'.
+    Options that take columns may be repeated. Put a name with a comma, or with spaces around it,
+    in double quotes: '"income, net",debt'.
 
     Writes model.isotone, certificate.json, history.json and metrics.json to the directory --out,
     or only the model if --out ends in .isotone. For example:

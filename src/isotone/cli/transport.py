@@ -35,7 +35,7 @@ def transport(
     columns: Annotated[
         str | None, typer.Option(help="Coordinates a,b,...; default: all but the weights.")
     ] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of weights, in both.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of weights, in both tables.")] = None,
     metric: Annotated[str, typer.Option(help="Norm of the ground space: 1, 2 or inf.")] = "2",
     upper: Annotated[
         bool, typer.Option("--upper", help="Compute a plan, which gives an upper bound.")
@@ -43,16 +43,16 @@ def transport(
     validation: Annotated[
         float, typer.Option(help="Share of the points held out for early stopping; 0: none.")
     ] = 0.0,
-    steps: Annotated[int, typer.Option(min=1, help="Training steps at most.")] = 3000,
+    steps: Annotated[int, typer.Option(min=1, help="Maximum number of training steps.")] = 3000,
     batch_size: Annotated[int, typer.Option(min=1, help="Points of each table per step.")] = 2048,
-    random_state: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
+    random_state: Annotated[int, typer.Option(help="Seed; the same gives the same numbers.")] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="Directory for all results, or a file .isotone.")
+        Path | None, typer.Option(help="Directory for all results, or an .isotone file.")
     ] = None,
 ) -> None:
-    """Wasserstein distance of two tables of points, with a certified lower bound.
+    """Wasserstein distance between two tables of points, with a certified lower bound.
 
-    The coordinates enter as they are: bring columns of different units to one scale first.
+    Coordinates are used as they are: bring columns with different units to one scale first.
     """
     from isotone.transport.wasserstein import Schedule, wasserstein
 

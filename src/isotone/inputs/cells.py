@@ -136,7 +136,7 @@ def floats(column: pa.Array, name: str) -> Floats:
 
 def _advice(kind: pa.DataType) -> str:
     if pa.types.is_temporal(kind):
-        return "leave it out, or make a number of it, such as the days since some date"
+        return "leave it out, or convert it to numbers, such as days since some date"
     return "choose another column or convert it"
 
 
@@ -169,7 +169,7 @@ def finite_or_blank(column: pa.Array, name: str, first_row: int = 0) -> Floats:
         what = f"holds the text {cell[:40]!r}" if isinstance(cell, str) else f"is {cell}"
         raise ValueError(
             f"column {name!r} {what} in row {first_row + row} (data rows, counted from 0); every "
-            "row needs a finite number, or nothing: correct or drop such rows"
+            "row needs a finite number, or an empty cell: correct or drop such rows"
         )
     return values
 

@@ -1,11 +1,13 @@
 """Controls: the sliders and choices of the page, one for every column of a table.
 
-A column of categories is one choice though it is several features; the indicator of a gap
-belongs to its column. Ranges come from the table, and without one from the scaling or the knots.
+A column of categories is one choice though it is several features; the indicator of a
+missing value belongs to its column. Ranges come from the table, and without one from the scaling
+or the knots.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,30 +34,48 @@ def _control(frozen: FrozenNetwork, column: Column, sample: Sample | None) -> di
     if isinstance(column, Category):
         names = [text or "(missing)" for text in column.categories]
         return _category(column.name, features, names, sample)
-    gap = None if column.fill is None else place[missing_name(column.name)]
-    control = _number(frozen, column.name, features[0], gap, sample)
-    if gap is not None:
-        control |= {"indicator": gap, "fill": column.fill}
     if isinstance(column, Ordered):
-        control |= {"ranks": list(column.categories)}
+        control = _ordered(column, features[0])
+    else:
+        control = _number(frozen, column.name, features[0], _present(frozen, column, sample))
+    if column.fill is not None:
+        control |= {"indicator": place[missing_name(column.name)], "fill": column.fill}
     return control
 
 
+def _present(frozen: FrozenNetwork, column: Column, sample: Sample | None) -> Sample | None:
+    """The rows in which the value of a column is present; None if there are none."""
+    if sample is None or column.fill is None:
+        return sample
+    rows = sample.X[:, frozen.inputs.encoded.index(missing_name(column.name))] == 0
+    some = replace(sample, X=sample.X[rows], weight=sample.weight[rows])
+    return some if some.weight.any() else None
+
+
 def start_row(frozen: FrozenNetwork, sample: Sample | None) -> list[float]:
-    """The median of every feature, the most frequent category; without rows the center."""
-    columns, place = frozen.inputs.columns, frozen.inputs.encoded.index
-    if sample is None:
-        row = usual_values(frozen)[1]
-    else:
-        row = np.array([_median(column, sample.weight) for column in sample.X.T])
-    row = np.array([float(f"{value:.5g}") for value in row])  # short numbers to begin with
-    for column in (c for c in columns if isinstance(c, Category)):
-        features = [place(f) for f in column.features]
-        share = np.zeros(len(features)) if sample is None else sample.X[:, features].sum(axis=0)
-        row[features] = np.eye(len(features))[share.argmax()]
-    for name in (c.name for c in columns if c.fill is not None):
-        row[place(missing_name(name))] = 0.0
+    """The median of present values, the most frequent category; without rows the center."""
+    place = frozen.inputs.encoded.index
+    row = np.zeros(len(frozen.inputs.encoded))  # nothing is missing
+    for column in frozen.inputs.columns:
+        features = [place(name) for name in column.features]
+        row[features] = _start(frozen, column, features, _present(frozen, column, sample))
     return [float(value) for value in row]
+
+
+def _start(
+    frozen: FrozenNetwork, column: Column, features: list[int], sample: Sample | None
+) -> Floats:
+    """The values of the features of a column to begin with."""
+    if isinstance(column, Category):
+        share = np.zeros(len(features)) if sample is None else sample.X[:, features].sum(axis=0)
+        return np.asarray(np.eye(len(features))[share.argmax()])
+    if sample is None:
+        middle = usual_values(frozen)[1, features[0]]
+    else:
+        middle = _median(sample.X[:, features[0]], sample.weight)
+    if isinstance(column, Ordered):
+        return np.clip(np.rint([middle]), 0, len(column.categories) - 1)
+    return np.array([float(f"{middle:.5g}")])  # a short number
 
 
 def _category(
@@ -73,8 +93,13 @@ def _category(
     }
 
 
+def _ordered(column: Ordered, feature: int) -> dict[str, Any]:
+    names = list(column.categories)
+    return {"kind": "ordered", "name": column.name, "feature": feature, "labels": names}
+
+
 def _number(
-    frozen: FrozenNetwork, column: str, feature: int, gap: int | None, sample: Sample | None
+    frozen: FrozenNetwork, column: str, feature: int, sample: Sample | None
 ) -> dict[str, Any]:
     usual = usual_values(frozen)[[0, 2], feature]
     values = usual if sample is None else sample.X[:, feature]
@@ -91,9 +116,7 @@ def _number(
         "density": None,
     }
     if sample is not None:
-        known = slice(None) if gap is None else sample.X[:, gap] == 0
-        where = along(frozen, feature, values[known])
-        control["density"] = _density(where, axis, sample.weight[known])
+        control["density"] = _density(along(frozen, feature, values), axis, sample.weight)
     return control
 
 

@@ -58,7 +58,7 @@ class Binned:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Mean predicted probability of every bin, and the share that truly is so."""
+    """Mean predicted probability of every bin, and the observed share."""
 
     predicted: Floats
     observed: Binned
@@ -68,7 +68,7 @@ class Calibration:
 
 
 def calibration(probability: Floats, positive: Bools, weight: Floats) -> Calibration:
-    """In bins with about as many rows in each."""
+    """In bins with about equally many rows."""
     edges = quantile_edges(probability, N_CALIBRATION)
     n = len(edges) - 1
     index = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, n - 1)

@@ -1,4 +1,4 @@
-"""History: losses of every epoch, as training wrote them beside a model."""
+"""History: losses of every epoch, as training wrote them next to a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MODEL = "model.isotone"
 
 
 def read_history(path: Path) -> dict[str, Any]:
-    """The content of a history file; `ValueError` if it is no such file."""
+    """The content of a history file; `ValueError` if it is not one."""
     try:
         history: dict[str, Any] = read_json(path)
         check_history(history)

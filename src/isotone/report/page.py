@@ -51,7 +51,7 @@ def assemble(title: str, lead: str, verdict: str, data: Mapping[str, Any]) -> st
 
 
 def excess(text: str) -> int:
-    """By how many bytes a page is too large to be sent around; 0 or less if it is not."""
+    """By how many bytes a page exceeds the limit; 0 or less if it does not."""
     return len(text.encode("utf-8")) - MAX_BYTES
 
 
@@ -59,9 +59,9 @@ def refuse_excess(text: str) -> None:
     """Raise `ValueError` if a page is too large."""
     if excess(text) > 0:
         raise ValueError(
-            f"the report would have {len(text.encode('utf-8')) / 1e6:.1f} MB without any row of a "
-            f"table and must stay below {MAX_BYTES / 1e6:.0f} MB to be sent around; look at a "
-            "smaller network, or at a table of fewer columns"
+            f"the report would take {len(text.encode('utf-8')) / 1e6:.1f} MB even without rows "
+            f"of a table; it must stay below {MAX_BYTES / 1e6:.0f} MB: use a smaller network, or "
+            "a table with fewer columns"
         )
 
 

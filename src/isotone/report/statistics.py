@@ -118,8 +118,8 @@ def _of_values(y: Floats, score: Floats, weight: Floats) -> list[list[Any]]:
     squared = float(np.average(error**2, weights=weight))
     spread = float(np.average((y - np.average(y, weights=weight)) ** 2, weights=weight))
     return [
-        ["explained share of the variance (R²)", 1 - squared / spread if spread > 0 else None],
-        ["root of the mean squared error", squared**0.5],
+        ["share of variance explained (R²)", 1 - squared / spread if spread > 0 else None],
+        ["root mean squared error", squared**0.5],
         ["mean absolute error", float(np.average(np.abs(error), weights=weight))],
     ]
 

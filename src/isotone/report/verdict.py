@@ -73,16 +73,16 @@ def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
             found = [v for v in certificate.verdicts if (v.output, v.direction) == (k, sign)]
             yield from _direction(_subject(outcomes, k), sign, found)
     if not certificate.verdicts:
-        yield "No direction is declared: every feature may push the score up and down."
+        yield "No direction is declared: every feature may push the score up or down."
     guarantee = certificate.guarantee.replace("logits", "the scores of classes")
     yield f"{'As computed by the machine' if certificate.holds else 'Guaranteed'}: {guarantee}."
     if certificate.about_missing:
         yield f"Missing values {escape(certificate.about_missing)}."
     yield (
         "Apart from rounding, no feature can move it faster than the table below allows, so a "
-        "small error of a feature makes a small change."
+        "small error in a feature makes only a small change."
         if certificate.lipschitz_holds
-        else "The declared bound on slopes is not kept; the table below shows the bounds found."
+        else "The declared bound on slopes does not hold; the table below shows the bounds found."
     )
 
 
@@ -95,12 +95,12 @@ def _direction(subject: str, sign: int, found: list[Verdict]) -> Iterator[str]:
     if kept:
         yield (
             f"{exact}{subject} never {other} when {_either(kept)} rises and everything else stays "
-            f"the same: it {word} or stays."
+            f"the same: it {word} or does not change."
         )
     if lost:
         yield (
-            f'<strong class="bad">Not kept:</strong> {subject} should never {other[:-1]} when '
-            f"{_either(lost)} rises, but this is not proved: it may."
+            f'<strong class="bad">Not proved:</strong> {subject} should never {other[:-1]} when '
+            f"{_either(lost)} rises, but it may."
         )
 
 
@@ -196,16 +196,16 @@ def _power(text: str) -> str:
 def _limits(certificate: Certificate) -> Iterator[str]:
     yield "That the model is accurate, fair or useful, on these or on other rows."
     yield (
-        "What happens when several features change at once in opposite senses: a direction is "
-        "about one feature that changes while all others stay the same."
+        "What happens when several features change at once, in opposite directions: a "
+        "declared direction is about one feature that changes while all others stay the same."
     )
     if any(sign == 0 for row in certificate.frozen.monotonic_cst for sign in row):
         yield "The direction of features marked free; only their slope is bounded."
     yield from _far_away(certificate)
     if certificate.grid is not None:
         yield (
-            "That computed scores change smoothly: features are rounded, so that scores move in "
-            "tiny steps. The bounds of the table are those of the exact function, where features "
+            "That computed scores change smoothly: features are rounded, so scores change in "
+            "tiny steps. The bounds in the table are those of the exact function, where features "
             "are not cut off."
         )
     error = max(certificate.rounding_errors)

@@ -82,8 +82,8 @@ isotone.panels = (() => {
 
   function roc(width, { ranking, point }, name) {
     if (!ranking) return null;
-    const x = { values: ranking.fpr, label: `others decided as ${name}` };
-    const y = { values: ranking.tpr, label: `${name} decided so` };
+    const x = { values: ranking.fpr, label: "false-positive rate" };
+    const y = { values: ranking.tpr, label: "true-positive rate" };
     const title = "receiver operating characteristic";
     return [
       rates(width, title, x, y, [point.fpr, point.tpr], [[0, 0], [1, 1]]),
@@ -95,8 +95,8 @@ isotone.panels = (() => {
 
   function precision(width, { ranking, point }, name) {
     if (!ranking) return null;
-    const x = { values: ranking.tpr, label: `recall: ${name} decided so` };
-    const y = { values: ranking.precision, label: "precision: decided so and true" };
+    const x = { values: ranking.tpr, label: "recall" };
+    const y = { values: ranking.precision, label: "precision" };
     const thin = [[0, ranking.base], [1, ranking.base]];
     return [
       rates(width, "precision against recall", x, y, [point.tpr, point.precision], thin),
@@ -109,7 +109,7 @@ isotone.panels = (() => {
   function calibration(width, { calibration: found }) {
     if (!found) return null;
     const x = { ...shares, label: "predicted probability" };
-    const y = { ...shares, label: "share that truly is so" };
+    const y = { ...shares, label: "observed share" };
     const chart = isotone.charts.frame({ width, height: 290, title: "calibration", x, y });
     isotone.charts.line(chart, [[0, 0], [1, 1]], "c5 thin");
     const points = found.predicted.map((p, k) => [p, found.value[k], found.error[k]]);
