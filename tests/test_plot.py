@@ -215,8 +215,8 @@ def test_axes_that_are_given_are_used() -> None:
         (lambda f: plot.response(f, 0, at={"z": 1.0}), "there is no feature 'z'"),
         (lambda f: plot.response(f, 0, span=(1, 1)), r"`span=\(1, 1\)` must be finite, \(low, hi"),
         (lambda f: plot.response(f, 0, probability=True), "probabilities need outputs='logits'"),
-        (lambda f: plot.heatmap(f, "x0"), "`features='x0'` must be two"),
-        (lambda f: plot.heatmap(f, (0, 1, 2)), r"`features=\(0, 1, 2\)` must be two"),
+        (lambda f: plot.heatmap(f, "x0"), "`features='x0'` must name two"),
+        (lambda f: plot.heatmap(f, (0, 1, 2)), r"`features=\(0, 1, 2\)` must name two"),
         (lambda f: plot.heatmap(f, (0, "x0")), "are the same; a heat map needs two"),
         (lambda f: plot.heatmap(f, X=np.ones((2, 3)), y=[1]), r"shape \(1,\) but `X` has 2 rows"),
         (

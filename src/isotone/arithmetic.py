@@ -1,8 +1,8 @@
-"""Arithmetic: the floating-point state of a thread, which bits and certificates stand on.
+"""Arithmetic: the floating-point state of a thread, on which bits and certificates depend.
 
-A library built with ``-ffast-math`` may switch denormal numbers off for whoever loads it, and any
-code may leave another rounding mode behind. The engine looks at the state in every call. What is
-computed in Python, such as a certificate, runs inside `ieee_arithmetic`.
+A library built with ``-ffast-math`` may switch off denormal numbers for any program that loads
+it, and any code may leave another rounding mode behind. The engine checks the state in every call.
+What is computed in Python, such as a certificate, runs inside `ieee_arithmetic`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from isotone._engine import enter_default_state, leave_default_state
 
 @contextmanager
 def ieee_arithmetic() -> Iterator[None]:
-    """Round to nearest, with denormal numbers and without traps; then leave all as it was found.
+    """Round to nearest, with denormal numbers and without traps; then restore what was found.
 
     For the calling thread; also a decorator of functions.
 

@@ -51,7 +51,7 @@ def check_positive(name: str, value: Any) -> float:
 def check_least(name: str, value: Any, least: float = 0.0) -> float:
     """`value` as a float, if it is a number of at least `least`; infinity is one."""
     if not _is_number(value) or not value >= least:
-        raise ValueError(f"`{name}={value!r}` must be a number of at least {least:g}; choose one")
+        raise ValueError(f"`{name}={value!r}` must be a number of at least {least:g}; give one")
     return float(value)
 
 
@@ -135,7 +135,7 @@ def refuse_rivals(
             raise ValueError(
                 f"the probabilities of the classes {names} must all {word} with feature "
                 f"{features[k] if features else k}, but each would have to gain on the others; "
-                "choose one of them, or let another class go the other way"
+                "keep one of these directions, or reverse that of another class"
             )
 
 

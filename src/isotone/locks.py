@@ -15,9 +15,9 @@ NAME = ".isotone-lock"
 
 @contextmanager
 def sole_use(directory: Path) -> Iterator[None]:
-    """Make a directory, unless it is there, and keep other runs out of it until the end.
+    """Create a directory, unless it exists, and keep other runs out of it until the end.
 
-    The lock belongs to the process: that of a killed one is no obstacle.
+    The lock belongs to the process: a killed process leaves no obstacle.
     """
     lock, file = directory / NAME, None
     with making(directory):

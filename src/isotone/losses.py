@@ -5,12 +5,12 @@ Which one to use:
 - **Overlapping classes**, the usual case in science: `CrossEntropy`. A bounded slope costs nothing
   there.
 - **Separable classes with small margins**: a loss that asks for more than the slope allows keeps
-  pulling at rows that are right already, at the expense of those that are not. `CrossEntropy` with
+  pulling at rows that are already right, at the expense of those that are not. `CrossEntropy` with
   a large `temperature`, or `Hinge` with a small `margin`, stop pulling early.
 - **Separable classes, few dimensions, largest margins**: `DynamicHinge`, whose margin is half the
   distance to the other class. Its minimum is close to the signed distance function.
 - **Regression**: `SquaredError`, `AbsoluteError` (outliers), `Quantile`.
-- **Distance of two distributions**: `KantorovichRubinstein`.
+- **Distance between two distributions**: `KantorovichRubinstein`.
 
 A loss is called with scores (..., n, n_outputs) and targets, and gives a number per row, (..., n);
 leading axes are members of an ensemble. `prepare` makes targets from labels once, before training.
@@ -61,15 +61,15 @@ def mean(losses: Tensor, weight: Tensor | None = None) -> Tensor:
 def batch_mean(losses: Tensor, weight: Tensor | None = None) -> Tensor:
     r"""What a batch minimizes: :math:`\frac1n \sum_i w_i \ell_i`, for weights of mean 1.
 
-    The mean is that of all rows, not of the batch, so that batches at random have the gradient of
-    the whole as their mean. Divided by its own weight, a batch would count too little wherever it
+    The mean is that of all rows, not of the batch, so that random batches have the gradient of the
+    whole as their mean. Divided by its own weight, a batch would count too little wherever it
     is heavy.
     """
     return losses.mean(dim=-1) if weight is None else (losses * weight).mean(dim=-1)
 
 
 def balanced_weights(y: ArrayLike) -> Floats:
-    """Weights with which all classes count alike, and which are 1 on average."""
+    """Weights with which all classes count equally, 1 on average."""
     _, index, counts = np.unique(np.asarray(y), return_inverse=True, return_counts=True)
     weights: Floats = len(index) / (len(counts) * counts[index])
     return weights
@@ -221,18 +221,18 @@ class KantorovichRubinstein:
 
 
 def check_targets(loss: Loss, target: NDArray[Any], n_outputs: int) -> None:
-    """Raise `ValueError` unless targets fit a network with so many outputs."""
+    """Raise `ValueError` unless targets fit a network with this many outputs."""
     if isinstance(loss, CrossEntropy):
         largest, n_classes = int(target.max()), max(n_outputs, 2)
         if largest >= n_classes:
             raise ValueError(
-                f"`y` holds the class {largest} but {n_outputs} output(s) tell {n_classes} "
-                "classes apart; give the network one output per class"
+                f"`y` holds the class {largest} but {n_outputs} output(s) can distinguish only "
+                f"{n_classes} classes; give the network one output per class"
             )
     elif isinstance(loss, Quantile) and np.size(loss.level) > 1:
         if np.size(loss.level) != n_outputs:
             raise ValueError(
-                f"{np.size(loss.level)} levels need as many outputs; the network has {n_outputs}"
+                f"{np.size(loss.level)} levels need one output each; the network has {n_outputs}"
             )
     elif target.ndim == 2 and loss.outputs == "values" and target.shape[1] != n_outputs:
         raise ValueError(
@@ -252,7 +252,7 @@ LOSSES: dict[str, Callable[..., Loss]] = {
 
 
 def parse_loss(text: str) -> Loss:
-    """A loss by name, with its parameter behind a colon.
+    """A loss by name, with its parameter after a colon.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 All functions draw on `ax`, or on new axes, and return the axes. Features, those of
 `frozen.inputs.encoded`, are given by name or by number; points and axes are in raw units. A point
-`at` is a whole row, or numbers by name; what it does not say is the median of `X`, or else the
+`at` is a whole row, or numbers by name; what it leaves out is the median of `X`, or else the
 center of the scaling or of the knots.
 """
 
@@ -137,8 +137,8 @@ def heatmap(
 def certificate(frozen: FrozenNetwork, *, output: Which = 0, ax: Axes | None = None) -> Axes:
     """Draw the certified interval of the slope along every feature.
 
-    Bars are in scaled units, so that features compare; beside them stands the change of the score
-    for one raw unit. Blue keeps its declared direction, orange does not, gray is free.
+    Bars are in scaled units, so that features compare; next to them is the change of the score for
+    one raw unit. Blue respects its declared direction, orange does not, gray is free.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def certificate(frozen: FrozenNetwork, *, output: Which = 0, ax: Axes | None = N
 
 
 def _literal(name: str, most: int = 48) -> str:
-    """A name as matplotlib shall write it: what is long is cut, and dollars are no formula."""
+    """A name as matplotlib should print it: cut if long, and dollar signs start no formula."""
     short = name if len(name) <= most else f"{name[: most - 1]}…"
     return short.replace("$", r"\$")
 
@@ -266,7 +266,9 @@ def _feature(frozen: FrozenNetwork, feature: Which) -> int:
 
 def _two_features(frozen: FrozenNetwork, features: Any) -> tuple[int, int]:
     if isinstance(features, str) or len(features) != 2:
-        raise ValueError(f"`features={features!r}` must be two: one across and one upward")
+        raise ValueError(
+            f"`features={features!r}` must name two features: one across and one upward"
+        )
     i, j = (_feature(frozen, feature) for feature in features)
     if i == j:
         raise ValueError(
@@ -325,7 +327,7 @@ def _scores(frozen: FrozenNetwork, rows: Floats) -> Floats:
 
 
 def _envelope(found: Certificate, rows: Floats, start: Floats, i: int) -> tuple[Floats, Floats]:
-    """Bounds of the computed scores of rows that differ from `start` in feature i alone.
+    """Bounds on the computed scores of rows that differ from `start` in feature i alone.
 
     All copies of a feature move the same way, and each has its slope within that of the feature.
     """

@@ -1,7 +1,7 @@
 """Arithmetic rounded upward: every result is at least the exact one, for non-negative numbers.
 
 Certificates are computed with these and never with a plain float sum. A correctly rounded result
-moved up by one unit in the last place is an upper bound of the exact one; what is exactly zero
+moved up by one unit in the last place is an upper bound on the exact one; what is exactly zero
 stays zero.
 """
 
@@ -18,35 +18,35 @@ from isotone.typing import Floats, Reals
 
 
 def add(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Upper bound of a + b; exact where one of them is zero."""
+    """Upper bound on a + b; exact where one of them is zero."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     with np.errstate(over="ignore"):
         return np.where((a == 0) | (b == 0), a + b, _up(a + b))
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Upper bound of a · b; zero where one of them is zero."""
+    """Upper bound on a · b; zero where one of them is zero."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return np.where((a == 0) | (b == 0), 0.0, _up(a * b))
 
 
 def divide(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Upper bound of a / b for positive b; zero where a is zero."""
+    """Upper bound on a / b for positive b; zero where a is zero."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     with np.errstate(over="ignore", under="ignore"):
         return np.where(a == 0, 0.0, _up(a / b))
 
 
 def subtract_down(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Lower bound of a - b, of either sign; exact where b is zero."""
+    """Lower bound on a - b, of either sign; exact where b is zero."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     with np.errstate(invalid="ignore"):
         return np.where(b == 0, a, np.nextafter(a - b, -np.inf))
 
 
 def multiply_down(a: Floats, b: Floats) -> Floats:
-    """Lower bound of a · b where both are not negative, and 0 elsewhere."""
+    """Lower bound on a · b where neither is negative, and 0 elsewhere."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         return np.maximum(0.0, np.nextafter(np.maximum(a, 0.0) * b, -np.inf))
 
@@ -70,7 +70,7 @@ def sum_down(terms: list[float]) -> float:
 
 
 def total(values: ArrayLike) -> float:
-    """Upper bound of the sum of non-negative numbers: correctly rounded, then one step up."""
+    """Upper bound on the sum of non-negative numbers: correctly rounded, then one step up."""
     numbers = np.asarray(values, float).ravel().tolist()
     try:
         result = math.fsum(numbers)
@@ -80,12 +80,12 @@ def total(values: ArrayLike) -> float:
 
 
 def totals(matrix: Floats) -> Floats:
-    """Upper bounds of the sums of the rows of a non-negative matrix."""
+    """Upper bounds on the sums of the rows of a non-negative matrix."""
     return np.array([total(row) for row in matrix])
 
 
 def root(values: Floats) -> Floats:
-    """Upper bound of the square root."""
+    """Upper bound on the square root."""
     with np.errstate(over="ignore"):
         return np.where(values == 0, 0.0, _up(np.sqrt(values)))
 
@@ -101,7 +101,7 @@ def digits_down(number: float, digits: int = 4) -> str:
 
 
 def gamma(n: int, unit: float) -> float:
-    r"""Upper bound of :math:`\gamma_n = n u / (1 - n u)`, infinite from n u = 1/2 on.
+    r"""Upper bound on :math:`\gamma_n = n u / (1 - n u)`, infinite from n u = 1/2 on.
 
     A sum of n products, computed in any order, with or without fused multiply-add, errs by at most
     :math:`\gamma_n` times the sum of the absolute products, with :math:`u` the unit roundoff.
@@ -112,7 +112,7 @@ def gamma(n: int, unit: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class MatrixNorms:
-    """Upper bounds of sums, and exact maxima, of the absolute entries of a matrix."""
+    """Upper bounds on sums, and exact maxima, of the absolute entries of a matrix."""
 
     column_sum: Floats
     column_max: Floats

@@ -1,7 +1,7 @@
-"""Untrusted: files and JSON of strangers, opened and parsed with care.
+"""Untrusted: files and JSON from strangers, opened and parsed with care.
 
-A path may name a pipe that nobody writes to, and JSON may be nested, long or ambiguous beyond all
-use. All that comes of it here is a `ValueError` (or an `OSError` of the system).
+A path may name a pipe that nobody writes to, and JSON may be too deep, too long or ambiguous. The
+worst that happens here is a `ValueError` (or an `OSError` from the system).
 """
 
 from __future__ import annotations

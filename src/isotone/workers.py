@@ -52,7 +52,7 @@ def run(
     shared: Shared,
     tasks: Iterable[Task],
 ) -> Iterator[Iterator[tuple[Task, Result]]]:
-    """Every task, which must differ, with its result, in the order in which they end.
+    """Every task with its result, in the order in which they finish; tasks must differ.
 
     The work of a process that dies is done by another. When the block is left, even early, by an
     exception or a signal, no process of ours is left.

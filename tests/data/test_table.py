@@ -327,7 +327,7 @@ def test_damaged_files(files: dict[str, Path], tmp_path: Path, suffix: str) -> N
     for damaged in (whole[: len(whole) // 2], whole[:10], bytes(garbled)):
         (tmp_path / f"a{suffix}").write_bytes(damaged)
         with pytest.raises(
-            ValueError, match=rf"cannot read '.*a{suffix}' \(.+\); it must be a whole"
+            ValueError, match=rf"cannot read '.*a{suffix}' \(.+\); it must be a complete"
         ):
             read(open_table(tmp_path / f"a{suffix}"), ["pt"])
 
@@ -401,7 +401,7 @@ def test_a_failing_write_changes_nothing(tmp_path: Path, suffix: str) -> None:
 
 def test_no_directory(tmp_path: Path) -> None:
     with pytest.raises(
-        FileNotFoundError, match=r"there is no directory '.*missing'; make it first"
+        FileNotFoundError, match=r"there is no directory '.*missing'; create it first"
     ):
         write_table(tmp_path / "missing" / "a.csv", content(0).schema, [])
 

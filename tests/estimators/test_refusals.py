@@ -63,7 +63,7 @@ ERRORS = [
     ({"tol": -1}, r"`tol=-1` must be a number of at least 0"),
     ({"early_stopping": "auto"}, r"`early_stopping='auto'` is unknown; choose from"),
     ({"validation_fraction": 1.0}, r"`validation_fraction=1.0` must lie between 0 and 1; choose"),
-    ({"hidden_layer_sizes": (0,)}, r"`hidden_layer_sizes=\(0,\)` must hold whole numbers"),
+    ({"hidden_layer_sizes": (0,)}, r"`hidden_layer_sizes=\(0,\)` must be whole numbers"),
 ]
 
 
@@ -103,12 +103,12 @@ def test_what_only_a_classifier_refuses() -> None:
 def test_what_only_a_regressor_refuses() -> None:
     X, y = prices(20)
     for options, targets, message in (
-        ({"quantile": "high"}, y, r"`quantile=high` must lie between 0 and 1"),
-        ({"quantile": ()}, y, r"`quantile=\(\)` must lie between 0 and 1"),
-        ({"quantile": np.nan}, y, r"`quantile=nan` must lie between 0 and 1"),
+        ({"quantile": "high"}, y, r"`quantile=high` must be a level between 0 and 1"),
+        ({"quantile": ()}, y, r"`quantile=\(\)` must be a level between 0 and 1"),
+        ({"quantile": np.nan}, y, r"`quantile=nan` must be a level between 0 and 1"),
         ({"quantile": 0.5}, 1e200 * y, r"`y` reaches .* in 'column 0'; numbers up to 1e\+100 can"),
-        ({"quantile": 1.5}, y, r"`quantile=1.5` must lie between 0 and 1"),
-        ({"quantile": (0.9, 0.1)}, y, r"several levels in increasing order; choose"),
+        ({"quantile": 1.5}, y, r"`quantile=1.5` must be a level between 0 and 1"),
+        ({"quantile": (0.9, 0.1)}, y, r"or several in increasing order; choose"),
         ({"quantile": (0.1, 0.9)}, np.column_stack([y, y]), r"2 quantiles of 2 targets cannot"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -29,7 +29,7 @@ QUICK: dict[str, Any] = {
     "lipschitz": 2.0,
     "random_state": 0,
 }
-TOLD = "1 of 3 rows hold what no training row held"
+TOLD = "1 of 3 rows contain values never seen in training"
 
 
 def classifier(policy: Any, table: Any = X) -> MonotonicClassifier:

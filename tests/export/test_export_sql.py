@@ -105,7 +105,7 @@ def test_kept_columns_stand_beside_their_scores() -> None:
 
 
 def test_names_that_cannot_be_are_refused() -> None:
-    with pytest.raises(ValueError, match="`keep` and the scores hold 'score' twice"):
+    with pytest.raises(ValueError, match="`keep` and the scores contain 'score' twice"):
         Sql(keep=("score",)).select(small())
     with pytest.raises(ValueError, match="holds a zero byte, which SQL cannot; rename it"):
         Sql(table="a\0b").select(small())
@@ -160,7 +160,7 @@ def freeze_named(features: list[str]) -> FrozenNetwork:
 
 def test_names_that_a_database_mixes_up_are_refused(tmp_path: Path) -> None:
     frozen = freeze_named(["a", "A"])
-    with pytest.raises(ValueError, match="the columns hold 'a' twice"):
+    with pytest.raises(ValueError, match="the columns contain 'a' twice"):
         export.write(frozen, "sql", tmp_path / "model.sql")
     with pytest.raises(ValueError, match="`keep='id'` is a text"):
         export.write(frozen, "sql", tmp_path / "model.sql", keep="id")

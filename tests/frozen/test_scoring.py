@@ -89,7 +89,7 @@ def test_scores_that_are_damaged_are_written_again(source: Path, tmp_path: Path)
 
 def test_a_table_that_changes_while_it_is_read_has_no_scores(source: Path, tmp_path: Path) -> None:
     table, out = source / "part0" / "2.parquet", tmp_path / "scores.parquet"
-    with pytest.raises(ValueError, match="was changed while it was read; it must stay"):
+    with pytest.raises(ValueError, match="changed while it was being read; it must stay"):
         Scoring(FROZEN).score(str(table), str(out), lambda n: os.utime(table, (1, 1)))
     assert not out.exists()
 

@@ -86,7 +86,7 @@ def test_arrays_are_read_only() -> None:
 @pytest.mark.parametrize(
     ("X", "kinds", "message"),
     [
-        ([[0.0], [1.0]], "log", "column 0 has 0.0 as its smallest value"),
+        ([[0.0], [1.0]], "log", "column 0 has a minimum of 0.0"),
         ([[0.0], [1.0]], "cubic", "'cubic' for column 0; choose 'identity'"),
         ([[0.0], [np.nan]], "standard", "column 0 is nan in row 1"),
         ([[0.0, 1.0]], ["standard"], "names 1 columns but `X` has 2"),

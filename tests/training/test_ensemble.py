@@ -104,7 +104,7 @@ def test_threads_do_not_change_a_bit() -> None:
 @pytest.mark.parametrize(
     ("options", "loss", "message"),
     [
-        ({}, DynamicHinge(), "it has no DynamicHinge"),
+        ({}, DynamicHinge(), "it does not support DynamicHinge"),
         ({"layers": [3, *[2] * 33, 1]}, SquaredError(), "is for small networks, not for 34 layer"),
     ],
 )

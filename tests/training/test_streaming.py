@@ -96,7 +96,7 @@ def test_batches_of_weight_zero_change_nothing_to_nan(paths: list[Path]) -> None
 def test_some_weights_must_be_positive_and_none_negative(paths: list[Path]) -> None:
     with pytest.raises(ValueError, match="the weight 'w' sums to 0; it must be positive"):
         train_stream(network(), rows([zero_weights(paths[0], 170)], weight="w"), RECIPE)
-    with pytest.raises(ValueError, match="the weight 'a' goes down to -"):
+    with pytest.raises(ValueError, match="the weight 'a' has a minimum of -"):
         train_stream(network(), rows(paths, weight="a"), RECIPE)
 
 
@@ -160,7 +160,7 @@ def test_two_processes_end_where_one_does(paths: list[Path], tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shards": 20}, "10 row groups cannot be dealt to 20 shards"),
+        ({"shards": 20}, "10 row groups cannot be divided among 20 shards"),
         ({"loss": DynamicHinge()}, "needs all rows at once"),
     ],
 )

@@ -91,7 +91,7 @@ def constant_first_layer() -> MonotonicNetwork:
         (constant_first_layer, CrossEntropy(), "some weights are constant"),
         (lambda: network().to(torch.bfloat16), CrossEntropy(), "neither all float32"),
         (lambda: network(apply="project"), CrossEntropy(), "has another norm"),
-        (network, DynamicHinge(), "it has no DynamicHinge"),
+        (network, DynamicHinge(), "it does not support DynamicHinge"),
     ],
 )
 def test_what_is_not_fused_is_said_and_trained_by_torch(make: Any, loss: Any, reason: str) -> None:
@@ -255,7 +255,7 @@ def test_a_checkpoint_of_another_run_is_refused(
     monkeypatch.setattr(training, "fit", partial(training.fit, checkpoint_seconds=0.0))
     path = tmp_path / "run"
     train(network(), X, Y, CrossEntropy(), RECIPE, checkpoint=path)
-    with pytest.raises(ValueError, match="is of another run"):
+    with pytest.raises(ValueError, match="belongs to another run"):
         train(network(), X, 1 - Y, CrossEntropy(), RECIPE, checkpoint=path)
     path.write_bytes(b"nonsense")
     with pytest.raises(ValueError, match="cannot be read"):
@@ -328,7 +328,7 @@ def test_groups_are_never_split() -> None:
         (lambda: train(network(), X[:, :2], Y, CrossEntropy()), "the network takes 3 features"),
         (lambda: train(network(), X, np.arange(400) % 3, CrossEntropy()), "holds the class 2"),
         (lambda: train(network(), X, X[:, :2], SquaredError()), "`y` has 2 columns"),
-        (lambda: train(network(), X, Y, Quantile((0.1, 0.9))), "2 levels need as many outputs"),
+        (lambda: train(network(), X, Y, Quantile((0.1, 0.9))), "2 levels need one output each"),
     ],
 )
 def test_bad_input_is_explained(make: Any, message: str) -> None:

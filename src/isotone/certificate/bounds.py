@@ -1,6 +1,6 @@
-"""Bounds of slopes and of rounding errors, from the stored numbers of a frozen network alone.
+"""Bounds on slopes and on rounding errors, from the stored numbers of a frozen network alone.
 
-Both are about how far a change can grow on its way through the steps. A change of the units is
+Both are about how much a change can grow on its way through the steps. A change of the units is
 followed in two norms at once, the sum and the largest of its absolute entries; GroupSort enlarges
 neither, and a dense step with matrix W obeys
 
@@ -37,7 +37,7 @@ from isotone.frozen.steps import (
 from isotone.rounding import MatrixNorms, add, divide, gamma, multiply, root, total, totals
 from isotone.typing import Floats, Metric
 
-# unit roundoff, bound of an underflow, and where overflow is near
+# unit roundoff, bound on an underflow, and where overflow is near
 _ARITHMETIC = {
     "float64": (2.0**-53, 2.0**-1022, 2.0**1022),
     "float32": (2.0**-24, 2.0**-126, 2.0**126),
@@ -45,12 +45,12 @@ _ARITHMETIC = {
 
 
 def slopes(steps: Steps, n_features: int) -> Floats:
-    r"""Bounds of the slope :math:`|\partial g_j / \partial x_i|`, (n_outputs, n_features)."""
+    r"""Bounds on the slope :math:`|\partial g_j / \partial x_i|`, (n_outputs, n_features)."""
     return _Growth().run(steps, _Single.of(n_features)).rows()
 
 
 def rival_slopes(steps: Steps, n_features: int, k: int) -> Floats:
-    r"""Bounds of :math:`|\partial (g_k - g_l) / \partial x_i|` for all l, (n_outputs, n_features).
+    r"""Bounds on :math:`|\partial (g_k - g_l) / \partial x_i|` for all l, (n_outputs, n_features).
 
     Outputs that read the same units differ less than the sum of their slopes.
     """
@@ -76,10 +76,10 @@ def _difference(step: Dense, k: int) -> Dense:
 
 
 def constants(steps: Steps, lipschitz: Floats, metric: Metric) -> Floats:
-    r"""Bounds of every output's Lipschitz constant when inputs are measured in units of 1/λᵢ.
+    r"""Bounds on every output's Lipschitz constant when inputs are measured in units of 1/λᵢ.
 
     The smallest :math:`c_j` found with :math:`|g_j(x) - g_j(y)| \le c_j \|\Lambda(x - y)\|_p`;
-    a network keeps what it claims if all are at most 1.
+    a network respects what it claims if all are at most 1.
     """
     if metric == "1":
         largest: Floats = divide(slopes(steps, len(lipschitz)), lipschitz).max(axis=1)
@@ -103,7 +103,7 @@ def layer_bounds(steps: Steps) -> list[tuple[str, float, float]]:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Bounds of the 1-norm and ∞-norm of a change of the units; arrays hold several changes."""
+    """Bounds on the 1-norm and ∞-norm of a change of the units; arrays hold several changes."""
 
     one: Floats
     inf: Floats
@@ -220,7 +220,7 @@ class _Growth(Language[Motion]):
 
 
 def rounding_errors(frozen: FrozenNetwork) -> Floats:
-    """Bound E of how far a computed score is from the exact one, for every output.
+    """Bound E on how far a computed score is from the exact one, for every output.
 
     Valid for every input within `clip` and every order of summation, with or without fused
     multiply-add. Infinite where an overflow cannot be excluded, even of an intermediate number.

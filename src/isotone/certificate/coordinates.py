@@ -55,7 +55,7 @@ class Coordinates:
 
     @cached_property
     def rounding(self) -> Floats:
-        """Bound of the error of a difference of two W, (n_features,): sums of m positive terms."""
+        """Bound on the error of a difference of two W, (n_features,): sums of m positive terms."""
         return (np.array(self.copies.counts) + 8) * 2.0**-51 * self.totals
 
     def transform(self, features: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Verdicts: whether the declared directions of a network hold, from bounds of its slopes."""
+"""Verdicts: whether the declared directions of a network hold, from bounds on its slopes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Tables on disk: CSV, Parquet and ROOT, read and written in pieces, so that any size fits memory.
+"""Tables on disk: CSV, Parquet and ROOT, read and written in pieces, so that any size fits.
 
-`open_table` reads, `numbers` makes a checked array of what was read, `write_table` writes. Rows
+`open_table` reads, `numbers` turns what was read into a checked array, `write_table` writes. Rows
 are counted from 0, the first row of data; the header and empty lines of a CSV file do not count.
 """
 
@@ -155,7 +155,7 @@ def read_numbers(path: str | Path, columns: Sequence[str]) -> Floats:
 def write_table(path: str | Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
     """Write batches to a file, whole or not at all, and give the number of rows.
 
-    While writing, the rows are in a temporary file beside `path`, so a failure leaves neither a
+    While writing, the rows are in a temporary file next to `path`, so a failure leaves neither a
     part of a file nor a changed one. ROOT holds numbers only, in a tree named "tree" unless the
     path is "file.root:name".
     """
@@ -345,6 +345,6 @@ def _reading(path: str) -> Iterator[None]:
             raise
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise ValueError(
-            f"cannot read {path!r} ({reason}); it must be a whole {suffix_of(path)} file, with "
+            f"cannot read {path!r} ({reason}); it must be a complete {suffix_of(path)} file, with "
             "text in UTF-8: copy or write it again"
         ) from error

@@ -1,4 +1,4 @@
-"""The networks as estimators of scikit-learn."""
+"""The networks as scikit-learn estimators."""
 
 from __future__ import annotations
 

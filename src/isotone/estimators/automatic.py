@@ -1,4 +1,4 @@
-"""Automatic choices: what "auto" stands for, by the rows and the widths alone."""
+"""Automatic choices: what "auto" stands for, given the rows and the widths alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MonotonicClassifier: an estimator of scikit-learn whose probabilities have directions.
+"""MonotonicClassifier: a scikit-learn estimator whose probabilities have directions.
 
 What `fit` learns is one certified `FrozenNetwork`, which takes raw features; no torch module is
 kept, so estimators pickle. What is learned depends on the weighted set of training rows alone: not
@@ -49,13 +49,13 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
     monotonic_cst : -1, 0 or +1 per feature, or a dictionary by feature name; for two classes it
         is about the probability of the `positive` one. A table (n_classes, n_features),
         in the order of `classes_`, or a dictionary by class, {"good": {"income": 1}}, is about
-        that of each, and needed for more classes. None leaves all features free. In a dictionary
-        "missing(income)" is -1 if a missing income is never better than any income, all else the
-        same, and +1 if it is never worse; this needs missing="indicator"
+        that of each class, and is needed for more than two. None leaves all features free. In a
+        dictionary "missing(income)" is -1 if a missing income is never better than any income,
+        all else being equal, and +1 if it is never worse; this needs missing="indicator"
     lipschitz : λ: per unit of a feature a logit changes by at most λ, along a feature with a
-        direction by at most 2λ. One number, one per feature,
-        a dictionary by feature name, or "auto", which takes the best of a ladder on rows that
-        are left out. So does a dictionary for features that it does not name
+        direction by at most 2λ. One number, one per feature, a dictionary by feature name, or
+        "auto", which takes the best of a ladder on held-out rows. A dictionary does the same for
+        the features that it does not name
     lipschitz_units : "scaled" for λ per scaled unit (about a standard deviation of the column),
         "raw" for λ per raw unit (and per unit of the target)
     hidden_layer_sizes : widths of the hidden layers
@@ -69,19 +69,19 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         What `decision_function` and `predict_proba` give does not depend on it
     scaling : "identity", "standard", "robust", "log", `isotone.Log(...)`, or "auto", which takes
         the logarithm of skewed columns; one for all, one per feature or a dictionary by name
-    n_members : networks that are trained; their average is frozen into one
+    n_members : number of networks to train; their average is frozen into one
     missing : "error", or "indicator": learn from missing values (NaN); directions hold among the
         rows where a value is present, and between a missing value and any other only where
         `monotonic_cst` says so
-    on_unseen : what `predict` and others do with a row that holds what no training row held, such
-        as a new category: "error", as if it were "missing", no score ("skip", NaN; None for a
-        class; `score` leaves it out), or this logit; see `isotone.Engine`
+    on_unseen : what `predict` and others do with a row that contains values never seen in
+        training, such as a new category: raise an "error", treat them as "missing", give no score
+        ("skip", NaN; None for a class; `score` leaves it out) or this logit; see `isotone.Engine`
     batch_size : "auto" is an eighth of the distinct rows, but between 32 and 512
-    learning_rate_init : at the start; a cosine takes it to a fiftieth
-    max_iter : epochs; half as many to choose λ
+    learning_rate_init : at the start; a cosine schedule takes it to a fiftieth
+    max_iter : epochs; choosing λ takes half as many
     early_stopping : keep the best epoch on a `validation_fraction` of the rows, and stop after
-        `n_iter_no_change` epochs without a loss lower by `tol`
-    random_state, verbose : as everywhere; `verbose` shows progress and the λ that was picked
+        `n_iter_no_change` epochs in which the loss has not fallen by `tol`
+    random_state, verbose : as in scikit-learn; `verbose` shows progress and the chosen λ
 
     Attributes
     ----------

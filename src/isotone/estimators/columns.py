@@ -43,11 +43,11 @@ def _categories(column: pa.Array, name: str) -> tuple[str | None, ...]:
     if len(found) > MAX_CATEGORIES:
         raise ValueError(
             f"column {name!r} holds more than {MAX_CATEGORIES} categories, each of which would "
-            "become a feature; leave it out, or merge rare ones"
+            "become a feature; leave it out, or merge rare categories"
         )
     texts = sorted(text for text in found if text is not None)
     if not texts:
-        raise ValueError(f"column {name!r} is empty, and nothing can be learned from it; drop it")
+        raise ValueError(f"column {name!r} is empty, so nothing can be learned from it; drop it")
     return (*texts, *([None] if None in found else []))
 
 

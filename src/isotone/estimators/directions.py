@@ -152,8 +152,9 @@ def opposite_directions(table: Signs, features: Sequence[str]) -> Signs:
     names = [*features, *missing_names(features)]
     if same.any():
         raise ValueError(
-            f"`monotonic_cst` lets the probabilities of both classes go the same way with feature "
-            f"{names[int(same.argmax())]!r}, but they sum to 1; give a direction to one of them"
+            f"`monotonic_cst` makes the probabilities of both classes go the same way with "
+            f"feature {names[int(same.argmax())]!r}, but they sum to 1; give a direction to one "
+            "of them"
         )
     opposite: Signs = np.sign(table[1:] - table[:1])
     return opposite

@@ -82,7 +82,7 @@ def fit_network(
 
     Parameters
     ----------
-    checkpoints : directory of files to continue from, after a run that was killed
+    checkpoints : directory of files to resume from after a run was killed
     """
     files = [None if checkpoints is None else checkpoints / name for name in ("scan", "members")]
     scaling = automatic.fit_scaling(parameters.scaling, task.rows, task.columns)

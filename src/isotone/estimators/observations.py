@@ -1,12 +1,13 @@
-"""Observations: the weighted set of rows that is learned from.
+"""Observations: the weighted set of rows to learn from.
 
 A row that occurs twice is a row of weight two, and a row of weight zero is no row. What is learned
-from it therefore depends on nothing but the weighted set of rows: not on their order, and
-not on whether a weight or a repetition says how much a row counts.
+therefore depends only on the weighted set of rows: not on their order, and not on whether a weight
+or a repetition says how much a row counts.
 
-Equal rows are one row where x decides the target: a copy would give the answer away. Where it
-does not, as in every binned table, they are one for each observation. If all those of (x, 0) were
-left out together, only the 1s would be left at x, and validation would favor what ignores them.
+Where x determines the target, equal rows are one row: a copy would give the answer away. Where it
+does not, as in every binned table, they are one row per observation. If all observations of (x, 0)
+were left out together, only the 1s would remain at x, and validation would favor a model that
+ignores them.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ Units = Literal["scaled", "raw"]
 
 @dataclass(frozen=True)
 class Parameters:
-    """What both estimators are told beside directions and loss; see `MonotonicClassifier`."""
+    """What both estimators are told besides directions and loss; see `MonotonicClassifier`."""
 
     lipschitz: Lipschitz
     lipschitz_units: Units
@@ -78,7 +78,6 @@ def _sizes(value: Any) -> tuple[int, ...]:
     sizes = [value] if isinstance(value, Integral) else value
     if not isinstance(sizes, Sequence | np.ndarray) or not all(map(is_count, sizes)):
         raise ValueError(
-            f"`hidden_layer_sizes={value!r}` must hold whole numbers of at least 1, as (32, 32) "
-            "does"
+            f"`hidden_layer_sizes={value!r}` must be whole numbers of at least 1, such as (32, 32)"
         )
     return tuple(int(size) for size in sizes)

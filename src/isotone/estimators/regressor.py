@@ -1,4 +1,4 @@
-"""MonotonicRegressor: an estimator of scikit-learn whose predictions have directions."""
+"""MonotonicRegressor: a scikit-learn estimator whose predictions have directions."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         rising = levels.dtype.kind == "f" and levels.ndim == 1 and levels.size > 0
         if not rising or not np.all(np.diff([0.0, *levels, 1.0]) > 0):
             raise ValueError(
-                f"`quantile={self.quantile}` must lie between 0 and 1, several levels in "
+                f"`quantile={self.quantile}` must be a level between 0 and 1, or several in "
                 "increasing order; choose (0.1, 0.5, 0.9), for example"
             )
         if len(levels) > 1 and (y.shape[1] > 1 or is_table(self.monotonic_cst)):

@@ -1,4 +1,4 @@
-"""Units of the targets of a regression, taken off before training and put back after freezing.
+"""Units of the targets of a regression, removed before training and restored after freezing.
 
 Scales are powers of two. Multiplying stored numbers by them is exact, so every inequality that
 `freeze` established among them still holds. The center goes into the last bias before freezing,

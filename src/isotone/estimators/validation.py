@@ -71,5 +71,5 @@ def refuse_huge(name: str, table: Floats, columns: Sequence[str]) -> None:
         column = int(largest.argmax())
         raise ValueError(
             f"`{name}` reaches {largest[column]:g} in {columns[column]!r}; numbers up to "
-            f"{_LARGEST:g} can be learned from: choose other units, or drop such rows"
+            f"{_LARGEST:g} can be used: choose other units, or drop such rows"
         )

@@ -1,4 +1,4 @@
-r"""How far an export may be from `FrozenNetwork.score`, derived and not measured.
+r"""How far an export may be from `FrozenNetwork.score`, derived, not measured.
 
 Let f be the network in real numbers and E its rounding error in any order of summation
 (`isotone.certificate.bounds.rounding_errors`). An export that computes with other numbers or in

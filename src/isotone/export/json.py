@@ -112,7 +112,7 @@ def _build(data: Any) -> FrozenNetwork:
     )
     if frozen.fingerprint != data["fingerprint"]:
         raise ValueError(
-            f"its numbers have the fingerprint {frozen.fingerprint[:12]}… but it states "
+            f"its numbers have the fingerprint {frozen.fingerprint[:12]}… but the file states "
             f"{str(data['fingerprint'])[:12]}…: it was altered"
         )
     return frozen

@@ -33,7 +33,7 @@ def compare(frozen: FrozenNetwork, target: Target, path: Path, n_rows: int = 200
     allowed = target.tolerance(frozen)
     if not np.all(np.isfinite(allowed)):
         raise ValueError(
-            f"{str(path)!r} was written but cannot be checked: no bound of the rounding error of "
+            f"{str(path)!r} was written but cannot be checked: no bound on the rounding error of "
             "this network is known (its weights, its clip or the offset of a logarithm are too "
             "large); leave the check out (check=False, --no-check) if you trust it"
         )

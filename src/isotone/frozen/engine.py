@@ -38,18 +38,18 @@ class Engine:
     Parameters
     ----------
     network : a `FrozenNetwork`
-    on_unseen : what a row gets that holds what no training row held, such as a new category, a
-        value missing in a column that was complete, or an infinite number: "error" names the
-        first, "missing" treats it as a missing value, "skip" gives NaN, and a number is the score
-        of such rows. What a missing value is worth was learned from those in training. Without
-        any, a category counts as none of those known (all of its features are 0), and a row that
-        lacks a number or a rank gets NaN: nothing could stand in for it
-    threads : how many to share the rows of large tables among, each having 1024 or more
+    on_unseen : what to do with a row that contains values never seen in training, such as a new
+        category, a value missing in a column that was complete, or an infinite number: "error"
+        names the first, "missing" treats it as a missing value, "skip" gives NaN, and a number is
+        the score of such rows. What a missing value is worth was learned from those in training.
+        Without any, a category counts as none of those known (all of its features are 0), and a
+        row that lacks a number or a rank gets NaN: nothing can stand in for it
+    threads : how many threads share the rows of large tables, each taking 1024 or more
     isa : an instruction set, one of `Engine.instruction_sets`; the best one by default
 
     Attributes
     ----------
-    n_unseen : how many rows so far held what no training row held
+    n_unseen : how many rows so far contained values never seen in training
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The `.isotone` file: safetensors arrays and one JSON text, checked before anything is believed.
+"""The `.isotone` file: safetensors arrays and one JSON text, checked before anything is trusted.
 
 Nothing in it is code, so loading a stranger's file cannot run any. What is checked, in this
 order: that it is a regular file, the size of the header, the number and sizes of the arrays, their
@@ -114,7 +114,7 @@ def _check_header(path: Path, file: BinaryIO, size: int) -> str:
         raise _error(
             path,
             f"has {len(header)} arrays; at most {limits.TENSORS.largest} are read",
-            "it is not ours",
+            "it was not written by isotone",
         )
     declared = sum(_declared_bytes(path, name, entry) for name, entry in header.items())
     if declared > limits.BYTES.largest:
@@ -159,7 +159,7 @@ def _declared_bytes(path: Path, name: str, entry: Any) -> int:
         raise _error(path, f"has a malformed entry for {name!r:.50}", "it is damaged") from error
     if not whole or len(shape) > 2 or any(not 0 < n <= limits.MATRIX.largest for n in shape):
         what = f"declares an array {name!r:.50} of shape {shape!r:.50}"
-        raise _error(path, what, "no model is like that")
+        raise _error(path, what, "no isotone model has such an array")
     return int(item * math.prod(shape))
 
 

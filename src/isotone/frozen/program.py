@@ -1,7 +1,7 @@
 """Program: the one walk over the steps of a network.
 
 Whatever is done with steps is a `Language`: it says what one step of each kind makes of the units,
-and `run` goes through them. What it knows of the units, H, is its own: numbers, bounds of their
+and `run` goes through them. What it knows of the units, H, is its own: numbers, bounds on their
 changes, their names in a text. To add a kind of step, give `Language` a method for it; no language
 can be made that lacks it.
 

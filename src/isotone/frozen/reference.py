@@ -1,4 +1,4 @@
-"""The score of a frozen network once more, in NumPy: what the engine must agree with.
+"""Reference: the score of a frozen network again, in NumPy, which the engine must agree with.
 
 For auditors, who can read these lines in place of a compiled program, and for tests. In float64
 the bits are those of `FrozenNetwork.score`; in float32 the engine may fuse multiplications with

@@ -1,7 +1,7 @@
 """Scoring of tables on disk: one file in pieces, or a directory of Parquet files by workers.
 
 Memory does not grow with the table. Files appear whole or not at all, so a directory whose scoring
-was interrupted resumes with the files that are missing, or of which the table has changed.
+was interrupted resumes with the files that are missing, or whose table has changed.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Scoring:
 
     Parameters
     ----------
-    on_unseen : what rows get that hold what no training row held, see `isotone.Engine`; where
-        that is no score, the cell is left empty
+    on_unseen : what to do with rows that contain values never seen in training, see
+        `isotone.Engine`; where a row gets no score, the cell is left empty
     """
 
     frozen: FrozenNetwork
@@ -136,7 +136,7 @@ class Scoring:
 
 
 class Scored(NamedTuple):
-    """How many rows, or files, were scored, and how many rows held what no training row held."""
+    """Numbers of rows, or files, scored, and of rows with values never seen in training."""
 
     n: int
     n_unseen: int
@@ -205,7 +205,7 @@ def outputs_of(source: Path, target: Path) -> list[Path]:
 def _pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
     if source == target or source in target.parents:
         raise ValueError(
-            f"`--out {target}` is inside the directory that is read; choose one beside it"
+            f"`--out {target}` is inside the directory that is read; choose one outside it"
         )
     found = tables_in(source)
     if not found:
@@ -223,7 +223,7 @@ def _take_note(scoring: Scoring, target: Path, files: list[Path]) -> None:
     if present:
         raise ValueError(
             f"{str(present[0])!r} exists but was not written with this model and these columns "
-            f"(see {path.name} beside it, if any); choose a new directory, or empty this one"
+            f"(see {path.name} next to it, if any); choose a new directory, or empty this one"
         )
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(scoring.note(), indent=2))
@@ -263,7 +263,8 @@ def _while_unchanged(source: Path, pieces: Iterator[pa.RecordBatch]) -> Iterator
     after = source.stat()
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
         raise ValueError(
-            f"{str(source)!r} was changed while it was read; it must stay as it is: score it again"
+            f"{str(source)!r} changed while it was being read; it must stay the same: score it "
+            "again"
         )
 
 

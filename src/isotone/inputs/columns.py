@@ -1,9 +1,9 @@
 """Columns: how one column of a raw table becomes features of a network.
 
 Use `Number` for numbers and booleans, `Category` for text and codes without an order, `Ordered`
-for text with one, such as low, medium, high. Each makes one number of every cell, its code: the
+for text with one, such as low, medium, high. Each turns every cell into one number, its code: the
 number itself, or the place of the category. A code is NaN where the value is missing, and infinite
-where training never saw it: a new category, a text that is not a number, an infinite number. Knots
+where training never saw it: a new category, a text that is not a number, an infinite number. Codes
 become features, one array each; those that are not finite stay so.
 """
 

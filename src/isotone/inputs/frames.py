@@ -1,4 +1,4 @@
-"""Frames: what pandas, polars and Arrow say of a table, read without importing any of them."""
+"""Frames: what pandas, polars and Arrow say about a table, read without importing any of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 r"""Knots: a column as several columns, each for one interval of its values.
 
 A network of bounded slope cannot bend sharply and continues as steeply outside the training rows
-as inside. Knots help with both, at no cost to what is guaranteed.
+as inside. Knots help with both, at no cost to the guarantees.
 
 Let :math:`k_0 < k_1 < \ldots < k_m` be knots of column x. Copy j runs over one tile,
 
@@ -83,10 +83,10 @@ class Knots:
         if self.scaling.n_features != len(columns):
             raise ValueError(
                 f"`columns` names {len(columns)} copies but the scaling has "
-                f"{self.scaling.n_features}; they must be as many"
+                f"{self.scaling.n_features}; the numbers must agree"
             )
         if np.any(self.scaling.log):
-            raise ValueError("knots need a scaling without logarithms: take them of X before")
+            raise ValueError("knots need a scaling without logarithms: take logarithms of X first")
         check_tiles(columns.tolist(), self.scaling)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What learns: layers of bounded slope, and the networks made of them."""
+"""The part that learns: layers of bounded slope, and the networks made of them."""
 
 from __future__ import annotations
 

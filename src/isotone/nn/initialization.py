@@ -1,4 +1,4 @@
-"""How the weights of a network begin.
+"""How the weights of a network are initialized.
 
 The paper says that common schemes are not optimal for weight-normed networks, and
 `studies/paper/ablation_initialization.py` agrees. Three things go wrong with PyTorch's default:

@@ -61,8 +61,8 @@ class LipschitzNetwork(nn.Module):
     Parameters
     ----------
     layers : widths of a dense network with GroupSort between its layers, such as [4, 20, 20, 1];
-        or modules of `isotone.nn.layers` and activations of known constant, whose weights are set
-        anew
+        or modules of `isotone.nn.layers` and activations of known constant, whose weights are
+        initialized again
     lipschitz : λ, or one λᵢ per feature, for scaled inputs
     metric : p, one of 1, 2 and infinity
     chain : "one" or "inf"; by default "one" (the paper's) for one output and metric 1, otherwise
@@ -70,7 +70,7 @@ class LipschitzNetwork(nn.Module):
     norm : "columns" (Eq. 8), "matrix" or "rescaled-matrix" (Eq. 7)
     apply : "direct" (Algorithm 1) or "project"
     group_size : for widths: size of the groups that are sorted; None sorts all
-    init : how weights begin; see `isotone.nn.initialization`
+    init : how weights are initialized; see `isotone.nn.initialization`
     outputs : "values", or "logits" of two classes (one output) or of several
     input_shape : for modules that begin with a convolution: (channels, length) or
         (channels, height, width); rows are such arrays, flattened
@@ -214,7 +214,7 @@ class MonotonicNetwork(LipschitzNetwork):
     of f lies in [0, 2λᵢ] for s = 1, in [-2λᵢ, 0] for s = -1, and in [-λᵢ, λᵢ] for s = 0.
 
     With least slopes e the residual is s (λᵢ + eᵢ): along a feature with a direction f goes that
-    way by at least eᵢ per unit. That is what a promise about several inputs at once takes, such
+    way by at least eᵢ per unit. A promise about several inputs at once needs that, such
     as that a missing value is never better than any value.
 
     **Several classes.** A direction for class k is about its *probability*. The residual is then

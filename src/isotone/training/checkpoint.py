@@ -16,8 +16,8 @@ class CheckpointError(ValueError):
     def __init__(self, path: Path, reason: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(
-            f"checkpoint {str(path)!r} {reason}; continue with the same, or remove it to start "
-            "anew"
+            f"checkpoint {str(path)!r} {reason}; resume with the same ones, or remove it to "
+            "start over"
         )
 
 
@@ -40,5 +40,5 @@ def load_checkpoint(path: Path, key: str) -> dict[str, Any]:
     except Exception as error:  # pickle, zip and torch raise almost anything for a foreign file
         raise CheckpointError(path, f"cannot be read ({error})") from error
     if not same:
-        raise CheckpointError(path, "is of another run (other rows, network, loss or recipe)")
+        raise CheckpointError(path, "belongs to another run (other rows, network, loss or recipe)")
     return content

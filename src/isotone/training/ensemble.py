@@ -89,7 +89,7 @@ class Ensemble:
 
         Parameters
         ----------
-        orders : "shared", the rows come to all members in one order; "own", to each in another;
+        orders : "shared", all members get the rows in one order; "own", each in its own order;
             "bootstrap", each member has its own draw of the rows, with replacement
         backend : "fused" is C++, the fastest, for most losses and the 1-metric; "torch" takes
             any; "auto" is "fused" where possible

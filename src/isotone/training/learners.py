@@ -64,9 +64,9 @@ def is_fused(backend: Backend, reason: str | None) -> bool:
 def why_not_fused(network: LipschitzNetwork, loss: Loss) -> str | None:
     """What the fused backend lacks for this, or None."""
     if network.metric != "1":
-        return f"it has no metric {network.metric}"
+        return f"it does not support metric {network.metric}"
     if type(loss) not in _FUSED:
-        return f"it has no {type(loss).__name__}"
+        return f"it does not support {type(loss).__name__}"
     return _why_too_large([layer.weight for layer in bounded_layers(network)])
 
 

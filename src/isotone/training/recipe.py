@@ -152,14 +152,16 @@ def fit(
 
     Parameters
     ----------
-    checkpoint : a file to continue from, if it exists, and to write after an epoch whenever
+    checkpoint : a file to resume from, if it exists, and to write after an epoch whenever
         `checkpoint_seconds` have passed, if this process is to `write_checkpoint`
-    identity : anything else that must be the same when a run continues
+    identity : anything else that must be the same when a run resumes
     progress : show a bar with the loss
     """
     start = time.perf_counter()
     if checkpoint is not None and not Path(checkpoint).parent.is_dir():
-        raise FileNotFoundError(f"there is no directory {str(Path(checkpoint).parent)!r}; make it")
+        raise FileNotFoundError(
+            f"there is no directory {str(Path(checkpoint).parent)!r}; create it"
+        )
     key = _fingerprint(rows, validation, recipe, learner, identity)
     run = _Progress.start(learner)
     if checkpoint is not None and Path(checkpoint).exists():

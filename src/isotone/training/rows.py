@@ -1,4 +1,4 @@
-"""Rows: what is learned from, on its whole way from a table to a trainer; NumPy alone.
+"""Rows: what is learned from, all the way from a table to a trainer; NumPy only.
 
 An estimator merges raw rows, scales them and turns their targets into what a loss wants; members
 of a stack may weigh them differently. It is the same container all the way.
@@ -25,7 +25,7 @@ _ROUNDING = 1.0 - 2.0**-20  # weights that are alike but for rounding are alike
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows with targets and, if they do not all count alike, weights.
+    """Rows with targets and, if they do not all count equally, weights.
 
     Parameters
     ----------

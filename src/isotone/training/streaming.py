@@ -61,8 +61,8 @@ class ParquetRows:
     def __post_init__(self) -> None:
         if len(self.groups) < self.shards:
             raise ValueError(
-                f"{len(self.groups)} row groups cannot be dealt to {self.shards} shards; write "
-                "the files with smaller row groups, or use fewer processes"
+                f"{len(self.groups)} row groups cannot be divided among {self.shards} shards; "
+                "write the files with smaller row groups, or use fewer processes"
             )
         if isinstance(self.loss, DynamicHinge | KantorovichRubinstein):
             raise ValueError(
@@ -149,8 +149,8 @@ class ParquetRows:
         values = _read_columns(path, group, [self.weight])[:, 0]
         if not np.all(values >= 0):
             raise ValueError(
-                f"the weight {self.weight!r} goes down to {values.min():g}; weights must be 0 or "
-                "more: correct or drop such rows"
+                f"the weight {self.weight!r} has a minimum of {values.min():g}; weights must be 0 "
+                "or more: correct or drop such rows"
             )
         return values
 

@@ -102,8 +102,8 @@ class Problem:
 def run_shard(problem: Problem, shard: Shard) -> pa.Table | str:
     """Train the members of one shard; one row of results per member.
 
-    If that cannot be done, the reason. It is no exception, since Dask would try again and every
-    worker would print its traceback.
+    If that cannot be done, the reason. It is not raised, because Dask would try again and every
+    worker would print a traceback.
     """
     torch.set_num_threads(1)
     try:

@@ -1,7 +1,7 @@
 """Training: Algorithm 1 of the paper with a modern loop around it.
 
-`train(network, x, y, loss)` is the short way; `isotone.training.recipe` is what goes round
-underneath, and `isotone.training.ensemble` trains many networks at once.
+`train(network, x, y, loss)` is the shortcut; `isotone.training.recipe` is the loop underneath, and
+`isotone.training.ensemble` trains many networks at once.
 """
 
 from __future__ import annotations

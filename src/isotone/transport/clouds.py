@@ -1,4 +1,4 @@
-"""Cloud: weighted points, the empirical measures whose distance is asked for.
+"""Cloud: weighted points, the empirical measures whose distance is wanted.
 
 Weights need not sum to one: only their ratios count, and they are taken as exact numbers. What is
 checked here is checked once; everything after it may rely on finite points and positive weights.
@@ -35,7 +35,7 @@ class Cloud:
 
     @classmethod
     def of(cls, points: ArrayLike, weights: ArrayLike | None = None, name: str = "P") -> Cloud:
-        """Check points (n, d) and weights (n,), all alike if None; weights of zero are dropped."""
+        """Check points (n, d) and weights (n,), all equal if None; weights of zero are dropped."""
         table = _points(points, name)
         if weights is None:
             return cls(table, np.full(len(table), 0.5))
@@ -62,7 +62,7 @@ class Cloud:
         return result
 
     def mean(self, values: Floats) -> tuple[float, float]:
-        r"""Weighted mean of one value per point, and a bound of its rounding error.
+        r"""Weighted mean of one value per point, and a bound on its rounding error.
 
         Products, two correctly rounded sums and a division are each off by a factor
         :math:`1 + \delta` with :math:`|\delta| \le u = 2^{-53}`, together by less than

@@ -1,10 +1,10 @@
-r"""Couplings: feasible plans, whose cost is an upper bound of the Wasserstein distance.
+r"""Couplings: feasible plans, whose cost is an upper bound on the Wasserstein distance.
 
 .. math:: W_1(P, Q) \le \sum_k m_k \|x_{i_k} - y_{j_k}\|_p
 
 for every plan that takes mass m_k from point i_k to point j_k and moves all of P onto all of Q.
 The first plan matches points in the order of a coordinate. It is improved in blocks: the points of
-a few hundred entries are matched anew, optimally, and blocks are cut along another direction each
+a few hundred entries are matched again, optimally, and blocks are cut along another direction each
 time. Every plan on the way is feasible, none is worse than the one before, and a single block is
 the exact solution.
 """
@@ -96,7 +96,7 @@ def quantile_plan(P: Cloud, Q: Cloud) -> Plan:
 
 
 def _sweep(plan: Plan, P: Cloud, Q: Cloud, metric: Metric, rng: np.random.Generator) -> Plan:
-    """Match the points of every block of entries anew."""
+    """Match the points of every block of entries again."""
     order = _along(P.points[plan.source] + Q.points[plan.target], WEIGHTED_BLOCK, rng)
     parts = []
     for start in range(0, len(order), WEIGHTED_BLOCK):
@@ -132,7 +132,7 @@ def _rematch(plan: Plan, P: Cloud, Q: Cloud, metric: Metric) -> Plan:
 
 
 def cost_bound(plan: Plan, P: Cloud, Q: Cloud, metric: Metric) -> float:
-    r"""Upper bound of the cost of a plan whose marginals are only nearly those of P and Q.
+    r"""Upper bound on the cost of a plan whose marginals are only nearly those of P and Q.
 
     Cut the plan down to rows and columns that are not too heavy; what is then missing is at most
     the sum D of all deviations of rows and columns (and of the total), and moving it costs at
@@ -150,14 +150,14 @@ def cost_bound(plan: Plan, P: Cloud, Q: Cloud, metric: Metric) -> float:
 
 
 def _diameter(P: Cloud, Q: Cloud, metric: Metric) -> float:
-    """Upper bound of the distance of any two points."""
+    """Upper bound on the distance of any two points."""
     low = np.minimum(P.points.min(axis=0), Q.points.min(axis=0))
     high = np.maximum(P.points.max(axis=0), Q.points.max(axis=0))
     return float(lengths(low[None], high[None], metric)[0])
 
 
 def lengths(x: Floats, y: Floats, metric: Metric) -> Floats:
-    """Upper bounds of the distances of pairs of points (k, d)."""
+    """Upper bounds on the distances of pairs of points (k, d)."""
     gap = np.abs(x - y)
     if metric == "inf":
         length = gap.max(axis=1)

@@ -26,7 +26,7 @@ _ROWS = 65536
 
 @dataclass(frozen=True)
 class DualValue:
-    """What a critic says of a distance, and what it proves.
+    """What a critic says about a distance, and what it proves.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def unit_scores(critic: FrozenNetwork, cloud: Cloud) -> Floats:
 
 
 def _score_error(critic: FrozenNetwork, constant: float) -> Floats:
-    """Bound of |computed score − exact function of the exact raw row|."""
+    """Bound on |computed score − exact function of the exact raw row|."""
     n = critic.n_features
     unit = 2.0**-51 if critic.precision == "float64" else 2.0**-23
     slip = add(unit * critic.clip + 2.0**-140, 0.5 * (critic.grid or 0.0))

@@ -3,8 +3,8 @@ r"""Shape fits: parameters of shapes that lie on a cloud, by its Wasserstein dis
 .. math:: \min_\theta W_1(S_\theta, Q) = \min_\theta \max_g E_{S_\theta}[g] - E_Q[g]
 
 Critics and parameters take turns. Several starts run side by side, each with a critic of its own,
-and the one whose shape is nearest in the end is the result, after its last steps went down the
-exact distance (`isotone.transport.polish`). `flow` moves free points instead.
+and the one whose shape ends up nearest is the result, after its last steps went down the exact
+distance (`isotone.transport.polish`). `flow` moves free points instead.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Turns:
     critic_rate : of the critics
     polish : steps of the best start after that, down the exact distance, without a critic; 0 for
         none. Each solves a linear program, of some 30 ms for 450 points and a cloud of 500; from a
-        cloud of more than 1024 points each step draws so many
+        cloud of more than 1024 points each step draws that many
     """
 
     steps: int = 200
@@ -62,7 +62,7 @@ class Turns:
         check_count("polish", self.polish, least=0)
         for name in ("learning_rate", "critic_rate"):
             if not 0 < getattr(self, name) < 10:
-                raise ValueError(f"`{name}={getattr(self, name)}` must be positive, as 0.01 is")
+                raise ValueError(f"`{name}={getattr(self, name)}` must be positive, such as 0.01")
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class ShapeFit:
         plan, or without a polish what its critic finds, which is less
     distances : of all starts before the polish, by their critics
     thetas : (n_starts, k), where all starts were before the polish
-    film : (n_frames, k), the way of the best one
+    film : (n_frames, k), the path of the best one
     """
 
     theta: Floats
@@ -202,11 +202,11 @@ class _Fit:
 
     @torch.no_grad()
     def settle(self) -> None:
-        """Put the mean in the place of the last parameters, which tremble."""
+        """Replace the last parameters, which jitter, with their mean."""
         self.parameters.copy_(self.average)
 
     def polish(self, best: int, steps: int, rate: float) -> tuple[Floats, float]:
-        """The last way of one start (steps + 1, k), and the exact distance at its end."""
+        """The final path of one start (steps + 1, k), and the exact distance at its end."""
         with torch.no_grad():
             scores = self.critics(self.points(self.parameters)[0])[best].double().numpy()
         metric = self.critics.networks()[0].metric
@@ -231,7 +231,7 @@ class _Fit:
         if not bool(torch.isfinite(points).all()) or not bool((weights >= 0).all()):
             raise ValueError(
                 "the shape gave NaN or infinity, or negative weights; points must be finite and "
-                "weights at least 0, as softmax makes them"
+                "weights at least 0, as softmax gives"
             )
         if not torch.allclose(weights.sum(dim=1), torch.ones(starts), atol=1e-3):
             raise ValueError(

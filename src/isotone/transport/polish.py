@@ -1,6 +1,6 @@
 r"""Polish: the final refinement of one shape, down the exact distance.
 
-A critic is a network: smoother than the best one, and a little behind the shape that it judges.
+A critic is a network: smoother than the best one, and lagging a little behind its shape.
 Between some hundred points a linear program finds the best plan π and potentials f instead, and
 with them the gradient of the distance itself,
 
@@ -50,7 +50,7 @@ class Polish:
         self.optimizer = torch.optim.Adam([self.parameters], betas=(0.5, 0.9))
 
     def run(self, steps: int, rate: float) -> Floats:
-        """The way (steps + 1, k); it ends at the mean of its last quarter."""
+        """The path (steps + 1, k); it ends at the mean of its last quarter."""
         way = [self.theta()]
         for step in range(steps):
             self.descend(cosine(rate, step, steps))

@@ -217,7 +217,7 @@ def _roomless(room: Floats) -> Integers:
 
 
 def _blocks(left: Cloud, right: Cloud, metric: Metric) -> Iterator[tuple[Integers, Floats]]:
-    """Rows of one cloud, and lower bounds of their distances to all points of the other."""
+    """Rows of one cloud, and lower bounds on their distances to all points of the other."""
     n, step = len(left), max(1, _AT_ONCE // len(right))
     factor = 1.0 - 8.0 * gamma(left.n_features + 8, 2.0**-53)
     for start in range(0, n, step):

@@ -1,10 +1,10 @@
-"""Shapes: parameters to weighted points, by torch, so that a critic can pull at the parameters.
+"""Shapes: parameters to weighted points, in torch, so that a critic can pull on the parameters.
 
 A shape is any function θ ↦ (points, weights). It takes a stack of parameters (n_starts, k), all in
 the units of the cloud, and gives points (n_starts, m, d) with weights (n_starts, m) that sum to
 one. `Circles`, `Ellipses` and `Triangles` are outlines in the plane, one or several at once, of
 even density along each; with `background` a learned share of the mass lies evenly in the box of
-the cloud, where it takes care of outliers.
+the cloud, where it absorbs outliers.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Outlines(ABC):
     n : how many outlines
     n_points : on each, a multiple of 12; a blurred outline fills an area and needs hundreds
     background : None, or the box (low, high) of the plane in which a part of the mass is even
-    blur : the noise of the cloud, if it is known: points scatter by so much around the outline, or
-        else corners and tight bends come out too small
+    blur : the noise of the cloud, if it is known: points scatter by this much around the outline;
+        otherwise corners and tight bends come out too small
     density : "even" along the outline, or "free": each twelfth of it has a share of its own. A
         cloud of n points is never even: parts of its outline hold some √n points too many, and a
         shape of even density moves to make up for that
@@ -55,7 +55,7 @@ class Outlines(ABC):
         if self.n < 1 or self.n_points < 1 or self.n_points % N_STRETCHES:
             raise ValueError(
                 f"`n={self.n}` must be at least 1 and `n_points={self.n_points}` a multiple of "
-                f"{N_STRETCHES}, as 48 is"
+                f"{N_STRETCHES}, such as 48"
             )
         if self.density not in ("even", "free") or not 0 <= self.blur < math.inf:
             raise ValueError(

@@ -1,9 +1,9 @@
 r"""Transport: the Wasserstein distance of two clouds, with a certified lower bound.
 
 `wasserstein` trains a critic of constant 1 (Kantorovich and Rubinstein; see
-`isotone.transport.duality`), freezes it, and lets the frozen numbers speak: the lower bound holds
-whatever training did. Its memory is that of the clouds; time depends on the steps, hardly on the
-number of points. For small clouds, up to about 2000 points each, the critic's scores are then
+`isotone.transport.duality`), freezes it, and relies on the frozen numbers alone: the lower bound
+holds whatever training did. Its memory is that of the clouds; time depends on the steps, hardly on
+the number of points. For small clouds, up to about 2000 points each, the critic's scores are then
 raised until they prove nearly the whole distance (see `isotone.transport.potentials`).
 `upper_bound=True` adds the cost of a plan (see `isotone.transport.couplings`).
 """
@@ -61,10 +61,12 @@ class Schedule:
         for name in ("steps", "batch_size", "patience"):
             check_count(name, getattr(self, name))
         if not 0 < self.learning_rate < 10:
-            raise ValueError(f"`learning_rate={self.learning_rate}` must be positive, as 0.01 is")
+            raise ValueError(
+                f"`learning_rate={self.learning_rate}` must be positive, such as 0.01"
+            )
         if not 0 <= self.validation < 1:
             raise ValueError(
-                f"`validation={self.validation}` must be a share of the points, as 0.2 is, or 0"
+                f"`validation={self.validation}` must be a share of the points, such as 0.2, or 0"
             )
 
 
@@ -86,12 +88,12 @@ class Distance:
     Parameters
     ----------
     estimate : the best value found on *all* given points, that of the frozen critic or of refined
-        potentials; never above the distance but for rounding
+        potentials; never above the distance except by rounding
     lower_bound : certified: the distance of the given clouds is at least this
     upper_bound : the cost of a feasible plan, rounded up: at most this; None if not asked for
     critic_bound : what the frozen critic alone certifies; the lower bound where nothing is refined
     held_out : with `validation`, the critic's value on the points it did not learn from, which
-        estimates the distance of what the clouds were drawn from without the bias of memory
+        estimates the distance between what the clouds were drawn from, without memorized noise
     critic : takes raw points; its certified constant is 1 / (unit of its scaling)
     """
 
@@ -128,7 +130,7 @@ def wasserstein(
     Parameters
     ----------
     P, Q : (n, d) and (m, d), points
-    weights_p, weights_q : (n,) and (m,), at least 0; only their ratios count. None: all alike
+    weights_p, weights_q : (n,) and (m,), at least 0; only their ratios count. None: all equal
     metric : p, one of 1, 2 and infinity
     random_state : the same number gives the same bits; None draws one
     schedule : how long and in what batches to train
@@ -151,7 +153,9 @@ def wasserstein(
     check_names(P, Q)
     schedule = Schedule() if schedule is None else schedule
     if not isinstance(schedule, Schedule):
-        raise TypeError(f"`schedule={schedule!r}` must be a Schedule, as Schedule(steps=1000) is")
+        raise TypeError(
+            f"`schedule={schedule!r}` must be a Schedule, such as Schedule(steps=1000)"
+        )
     seed = seed_of(random_state)
     training, held_out = _divide(clouds, schedule, seed)
     scaling = common_scaling(*clouds)

@@ -1,4 +1,4 @@
-"""Candidates of a trigger, thresholds by rate, and efficiencies."""
+"""Trigger candidates, thresholds by rate, and efficiencies."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Efficiency:
 
     @property
     def value(self) -> Floats:
-        """k / n, and not a number where there is nothing."""
+        """k / n, NaN where there is nothing."""
         return np.where(self.n > 0, self.n_passed / np.maximum(self.n, 1), np.nan)
 
     @property
@@ -43,14 +43,14 @@ class Efficiency:
 
 
 def in_groups(passed: Bools, groups: Sequence[Bools], at: NDArray[Any]) -> Efficiency:
-    """Of each of several selections."""
+    """Efficiency of each of several selections."""
     n = np.array([group.sum() for group in groups], dtype=np.int64)
     n_passed = np.array([(group & passed).sum() for group in groups], dtype=np.int64)
     return Efficiency(at, n, n_passed)
 
 
 def by_group(passed: Bools, group: NDArray[Any]) -> Efficiency:
-    """For every value of a column, in their order.
+    """Efficiency for every value of a column, in order.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def by_group(passed: Bools, group: NDArray[Any]) -> Efficiency:
 
 
 def by_bin(passed: Bools, values: Floats, edges: Floats) -> Efficiency:
-    """In bins of a quantity; a bin holds its lower edge, and the values outside are in none."""
+    """Efficiency in bins of a quantity; a bin holds its lower edge, values outside are in none."""
     edges = np.asarray(edges, dtype=float)
     if len(edges) < 2 or not (np.isfinite(edges).all() and (np.diff(edges) > 0).all()):
         raise ValueError(
@@ -76,7 +76,7 @@ def by_bin(passed: Bools, values: Floats, edges: Floats) -> Efficiency:
 
 
 def quantile_edges(values: Floats, n_bins: int) -> Floats:
-    """Edges of bins with about as many values in each; the largest value is in the last bin."""
+    """Edges of bins with about equally many values; the largest value is in the last bin."""
     known = values[np.isfinite(values)]
     if len(known) == 0:
         raise ValueError("there are no finite values to divide into bins; choose another column")

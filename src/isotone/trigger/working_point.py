@@ -22,7 +22,7 @@ class Exposure:
 
     Parameters
     ----------
-    n_events : that were looked at, those without a candidate included
+    n_events : number examined, including those without a candidate
     input_rate : of crossings, in Hz
     pileup : mean number µ of such events in a crossing, if a sample is of single collisions; None
         if an event is a crossing
@@ -50,14 +50,14 @@ class Exposure:
                 raise ValueError(f"`{name}={value}` must be positive and finite")
 
     def rate(self, n_passed: float) -> float:
-        """The output rate in Hz if so many events pass."""
+        """The output rate in Hz if this many events pass."""
         fraction = n_passed / self.n_events
         if self.pileup is None:
             return self.input_rate * fraction
         return self.input_rate * -math.expm1(-self.pileup * fraction)
 
     def n_allowed(self, max_rate: float) -> int:
-        """How many events may pass at most, so that the output rate is no larger."""
+        """The largest number of events that may pass without exceeding the output rate."""
         return int(self.allowed_fraction(max_rate) * self.n_events)
 
     def allowed_fraction(self, max_rate: float) -> float:
@@ -82,7 +82,7 @@ class Exposure:
 class WorkingPoint:
     """A candidate passes if its score is at least `threshold`; rates in Hz.
 
-    Compare in float64: as a float32 the threshold may be that of events that must not pass.
+    Compare in float64: rounded to float32, the threshold may let events pass that must not.
     """
 
     threshold: float
@@ -155,7 +155,7 @@ def _check(best: Floats, exposure: Exposure) -> None:
     if len(best) > exposure.n_events:
         raise ValueError(
             f"`n_events={exposure.n_events}` is less than the {len(best)} background events with "
-            "a candidate; it must count all that were looked at"
+            "a candidate; it must count every event examined"
         )
 
 

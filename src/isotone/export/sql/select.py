@@ -54,7 +54,7 @@ class Sql:
     ----------
     dialect : "sqlite", "duckdb" or "postgresql"
     table : name of the table to score; it has the raw columns of the model
-    keep : columns to copy beside the scores
+    keep : columns to copy next to the scores
     """
 
     dialect: Dialect = "sqlite"
@@ -124,19 +124,19 @@ class Sql:
     def _about_text(self, frozen: FrozenNetwork) -> str:
         if all(isinstance(column, Number) for column in frozen.inputs.columns):
             return ""
-        ascii_only = " without white space around it other than ASCII"
+        ascii_only = " without non-ASCII white space around it"
         about_spaces = ascii_only if self.dialect == "postgresql" else ""
         return f", and columns of categories hold text{about_spaces}"
 
 
 def _check_different(what: str, names: Sequence[str]) -> None:
-    """Databases do not tell large letters from small ones."""
+    """Databases do not distinguish upper case from lower case."""
     folded = [name.casefold() for name in names]
     for name in names:
         if folded.count(name.casefold()) > 1:
             raise ValueError(
-                f"{what} hold {name!r} twice, as a database reads names; they must differ by more "
-                "than large and small letters: rename one"
+                f"{what} contain {name!r} twice, since databases ignore case in names; they must "
+                "differ in more than case: rename one"
             )
 
 

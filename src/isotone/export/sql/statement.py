@@ -342,7 +342,7 @@ def constant(value: float, dialect: Dialect) -> Expression:
 def vanishing(weight: float) -> float:
     """The largest x for which weight · x rounds to zero, as a tie with 2^-1074 does.
 
-    It is 0 for a weight of zero as well, whose product is no underflow.
+    It is 0 for a weight of zero as well, whose product does not underflow.
     """
     if weight == 0.0:
         return 0.0
