@@ -148,7 +148,7 @@ def test_what_is_said_of_beginnings() -> None:
     theirs = parts[beginnings.AUTHORS]
     says(
         "tabular-method.md",
-        "Over the three parts the two libraries are level, and so are those with the",
+        "Averaged over the three parts, the two libraries are level. With the same",
     )
     gaps = []
     for name in (SAME, 'isotone, `init="torch"`'):
@@ -156,7 +156,7 @@ def test_what_is_said_of_beginnings() -> None:
         errors = np.hypot(parts[name][1], theirs[1]) / beginnings.N**0.5
         assert abs(gap.mean()) < 1.1 * np.sqrt(np.square(errors).sum()) / len(gap)
         gaps.append(gap / errors)
-    says("tabular-method.md", '(`init="torch"`), in the other direction.')
+    says("tabular-method.md", '(`init="torch"`) they are level too, with ours slightly ahead.')
     assert gaps[0].mean() > 0 > gaps[1].mean()
     says(
         "tabular-method.md",
@@ -179,7 +179,9 @@ def test_what_is_said_of_choosing_lipschitz() -> None:
     scan = {name: [first(cell) for cell in row] for name, row in table.items()}
     says("choosing-lipschitz.md", "Here λ = 2 has the least loss.")
     assert min(scan, key=lambda name: scan[name][1]) == "2"
-    sentence = "λ = 1 has # percent more of it, a third fewer certified flips and half again the"
+    sentence = (
+        "At λ = 1 it is # percent higher, with a third fewer certified flips and one and a half"
+    )
     (more,) = numbers_in("choosing-lipschitz.md", sentence)
     one, two = np.array(scan["1"]), np.array(scan["2"])
     assert 100 * (one[1] / two[1] - 1) == pytest.approx(more, abs=0.5)
