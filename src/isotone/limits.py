@@ -55,3 +55,4 @@ HEADER = Limit(2**22, "bytes of text are in the model", "shorten names and prove
 NESTING = Limit(64, "lists and objects are nested in JSON", "flatten it")
 TEXT = Limit(2**29, "bytes are in a JSON file", "keep the .isotone file instead")
 EXPORT = Limit(2**22, "operations would be written out", "score with `isotone.Engine` instead")
+NUMBER = 1e100  # the largest that is learned from; its square is far from overflow

@@ -178,7 +178,7 @@ def test_whole_numbers_become_classes_if_asked_for(
             "--target late --features debt --hidden-layer-sizes 0",
             "must be whole numbers of at least 1",
         ),
-        ("--target late --features debt --lipschitz -1", "with positive numbers"),
+        ("--target late --features debt --lipschitz -1", "must be a positive number"),
         ("--target late --features debt --max-iter 0", "greater than or equal to 1"),
     ],
 )
@@ -206,7 +206,7 @@ ROWS = "\n".join(f"{i},{i % 7},{i % 2}" for i in range(30))
         ("gr\xf6\xdfe,y\n1,2\n", "", "with text in UTF-8"),
         ("a,b,y\n1,Z\xfcrich,0\n", "--categorical b", "with text in UTF-8"),
         ("y\n1\n0\n", "", "has no column other than 'y'"),
-        ("a,b,y\n1,2,0\n1e300,2,1\n", "", "'a' holds numbers as large as 1e+300"),
+        ("a,b,y\n1,2,0\n1e300,2,1\n", "", "'a' reaches 1e+300; numbers up to 1e+100 can be used"),
         (f"a,b,y\n{ROWS}\n1,2,oops\n", "", "the target 'y' is 'oops' in row 30"),
         (f"a,b,y\n{ROWS}\n1,oops,0\n", "", "'b' holds the text 'oops' in row 30"),
         (f"a,w,y\n{ROWS}\n1,-2,0\n", "--weights w", "`--weights w` is -2 in row 30"),

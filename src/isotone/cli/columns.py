@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from isotone import limits
 from isotone.cli.options import Names, listed, one_number, orders_of, spelled
 from isotone.cli.terminal import errors, printable
 from isotone.data.index import index_columns
@@ -17,7 +18,6 @@ from isotone.inputs.scaling import Kind, Log
 from isotone.typing import Floats
 
 SIGNS = {1: "increasing", -1: "decreasing"}
-_LARGEST = 1e150
 
 
 @dataclass(frozen=True)
@@ -236,10 +236,10 @@ def check_numbers(columns: Columns, numbers: Mapping[str, Floats]) -> None:
     """
     for name, column in numbers.items():
         largest = float(np.nanmax(np.abs(column)))
-        if largest > _LARGEST:
+        if largest > limits.NUMBER:
             raise ValueError(
-                f"column {name!r} holds numbers as large as {largest:g}; beyond {_LARGEST:g} "
-                "their squares overflow: choose other units, or leave the column out"
+                f"column {name!r} reaches {largest:g}; numbers up to {limits.NUMBER:g} can be "
+                "used: choose other units, or leave the column out"
             )
     for name, offset in columns.offsets:
         if name not in numbers:

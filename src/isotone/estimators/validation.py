@@ -10,11 +10,10 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from isotone import limits
 from isotone.inputs.cells import arrow_of
 from isotone.inputs.frames import is_dictionary, of_one_length
 from isotone.typing import Floats, Reals
-
-_LARGEST = 1e100
 
 
 def framed(X: Any) -> Any:
@@ -67,9 +66,9 @@ def refuse_infinite(table: Reals, columns: Sequence[str]) -> None:
 def refuse_huge(name: str, table: Floats, columns: Sequence[str]) -> None:
     """Raise `ValueError` for numbers whose squares are near overflow."""
     largest = np.abs(np.nan_to_num(table)).max(axis=0, initial=0.0)
-    if np.any(largest > _LARGEST):
+    if np.any(largest > limits.NUMBER):
         column = int(largest.argmax())
         raise ValueError(
             f"`{name}` reaches {largest[column]:g} in {columns[column]!r}; numbers up to "
-            f"{_LARGEST:g} can be used: choose other units, or drop such rows"
+            f"{limits.NUMBER:g} can be used: choose other units, or drop such rows"
         )

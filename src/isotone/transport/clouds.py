@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from isotone import limits
 from isotone.inputs.scaling import Scaling, finite_table
 from isotone.typing import Bools, Floats
 
-_LARGEST = 1e100  # squares of coordinates must not overflow
 _SMALLEST = 1e-200
 FARTHEST = 2.0**16  # in units of the spread; what lies beyond is clamped, which is 1-Lipschitz
 
@@ -131,10 +131,10 @@ def _points(points: ArrayLike, name: str) -> Floats:
             f"`{name}` has shape {table.shape}; a cloud needs at least one point with at least "
             "one coordinate: give (n_points, n_coordinates)"
         )
-    if np.abs(table).max() > _LARGEST:
+    if np.abs(table).max() > limits.NUMBER:
         raise ValueError(
-            f"`{name}` holds {np.abs(table).max():g}; coordinates must be at most {_LARGEST:g} in "
-            "size, so that squares do not overflow: choose other units"
+            f"`{name}` holds {np.abs(table).max():g}; coordinates must be at most "
+            f"{limits.NUMBER:g} in size, so that squares do not overflow: choose other units"
         )
     return table
 
