@@ -15,7 +15,7 @@ from sklearn import metrics
 
 from isotone import FrozenNetwork, Scaling, certify, report
 from isotone.inputs.chain import Inputs
-from isotone.inputs.columns import Category, Number
+from isotone.inputs.columns import Category, Number, Ordered
 from isotone.report import page, verdict
 from isotone.report.arithmetic import describe_network
 from isotone.report.controls import controls_of, start_row
@@ -193,13 +193,42 @@ def test_one_control_for_a_column_of_categories_and_for_its_gaps() -> None:
     X = np.array([[40.0, 0, 1, 1], [20, 0, 1, 0], [30, 1, 0, 0]])
     sample = Sample("t.csv", X, None, np.ones(3), {}, None, None, False)
     age, city = controls_of(frozen, sample)
-    assert (age["indicator"], age["fill"], age["low"], age["high"]) == (3, 40.0, 20.0, 40.0)
+    assert (age["indicator"], age["fill"], age["low"], age["high"]) == (3, 40.0, 20.0, 30.0)
     assert age["whole"]
     assert sum(age["density"]) == pytest.approx(1)
     assert city["features"] == [1, 2]
     assert city["share"] == pytest.approx([1 / 3, 2 / 3])
-    assert start_row(frozen, sample) == [30.0, 0.0, 1.0, 0.0]
+    assert start_row(frozen, sample) == [20.0, 0.0, 1.0, 0.0]
     assert embedded_rows(sample, 2)["number"] == embedded_rows(sample, 2)["number"]
+
+
+@pytest.mark.parametrize("n_missing", [1, 40])
+def test_fills_do_not_count_as_values_of_a_table(n_missing: int) -> None:
+    inputs = Inputs((Number("age", fill=-999.0), Ordered("size", ("S", "M", "L"), fill=0.5)))
+    frozen = replace(small((1, 0, 0, 0)), features=inputs.features, inputs=inputs)
+    present = np.array([[20.0, 2, 0, 0], [30, 1, 0, 0], [40, 2, 0, 0]])
+    X = np.concatenate([present, np.tile([-999, 0.5, 1, 1], (n_missing, 1))])
+    sample = Sample("t.csv", X, None, np.ones(len(X)), {}, None, None, False)
+    assert start_row(frozen, sample) == [30.0, 2.0, 0.0, 0.0]
+    age = controls_of(frozen, sample)[0]
+    assert (age["low"], age["high"]) == (20.0, 40.0)
+
+
+def test_a_column_that_is_missing_in_all_rows_starts_at_the_center() -> None:
+    inputs = Inputs((Number("age", fill=40.0), Ordered("size", ("S", "M"), fill=0.5)))
+    frozen = replace(small((1, 0, 0, 0)), features=inputs.features, inputs=inputs)
+    sample = Sample("t.csv", np.array([[40, 0.5, 1, 1]]), None, np.ones(1), {}, None, None, False)
+    assert start_row(frozen, sample) == start_row(frozen, None)
+    assert start_row(frozen, None)[1] in (0.0, 1.0)
+
+
+def test_ordered_categories_are_shown_by_name() -> None:
+    inputs = Inputs((Number("age"), Ordered("size", ("S", "M", "L"), fill=0.5)))
+    frozen = replace(small((1, 1, 0)), features=inputs.features, inputs=inputs)
+    size = controls_of(frozen, None)[1]
+    assert size["kind"] == "ordered"
+    assert size["labels"] == ["S", "M", "L"]
+    assert (size["feature"], size["indicator"], size["fill"]) == (1, 2, 0.5)
 
 
 def test_without_a_table_ranges_come_from_the_scaling() -> None:

@@ -17,7 +17,7 @@ from browser import Opened, chromium, opened
 from isotone import FrozenNetwork, Log, MonotonicNetwork, Scaling, certify, freeze, report
 from isotone.export.parity import check_rows
 from isotone.inputs.chain import Inputs
-from isotone.inputs.columns import Category, Number
+from isotone.inputs.columns import Category, Number, Ordered
 from isotone.report.arithmetic import describe_network
 from networks import every_step, small
 from reports import EVIL, rows, two_classes
@@ -266,6 +266,36 @@ def test_categories_and_gaps_have_controls_and_names_stay_text(
         assert page.page.inner_text("h1") == EVIL
         assert page.run("() => typeof hacked") == "undefined"
         assert page.run("() => document.querySelectorAll('img[onerror]').length") == 0
+        page.assert_clean()
+
+
+def test_ordered_categories_are_chosen_by_name(browser: Any, tmp_path: Path) -> None:
+    inputs = Inputs((Number("age"), Ordered("size", ("S", "M", "L"), fill=0.5)))
+    frozen = replace(small((1, 1, 0)), features=inputs.features, inputs=inputs, outputs="logits")
+    report.write(frozen, tmp_path / "report.html")
+    with opened(browser, tmp_path / "report.html") as page:
+        for rank, text in enumerate("SML"):
+            page.page.select_option("#value-1", label=text)
+            page.settle()
+            row = page.run("() => isotone.app.row")
+            assert row[1:] == [rank, 0.0]
+            assert page.run("() => isotone.app.scores") == [
+                frozen.score_features(np.array([row]))[0]
+            ]
+            cells = page.page.inner_text(".flips tr:has(th:text-is('size'))").split("\t")
+            assert cells[1] == text
+            assert text in cells[2].split(", ")
+            assert set(cells[3].split(", ")) <= {*"SML", "no category"}
+        page.page.check("#missing-1")
+        page.settle()
+        assert page.run("() => isotone.app.row")[1:] == [0.5, 1.0]
+        assert page.page.is_disabled("#value-1")
+        assert (
+            page.page.inner_text(".flips tr:has(th:text-is('size'))").split("\t")[1] == "missing"
+        )
+        page.page.uncheck("#missing-1")
+        page.settle()
+        assert page.run("() => isotone.app.row")[1:] == [0.0, 0.0]
         page.assert_clean()
 
 

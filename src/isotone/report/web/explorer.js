@@ -21,7 +21,7 @@ isotone.Explorer = class {
   mostMoving(most) {
     const { network, data: { controls } } = this;
     const reach = controls.map((control) => {
-      if (control.kind === "category") return Infinity;
+      if (control.kind !== "number") return Infinity;
       const i = control.feature;
       const [from, to] = control.axis.map((t) => network.position(i, network.back(i, t)));
       return (to - from) * Math.max(...network.data.slopes.map((row) => row[i][1] - row[i][0]));
@@ -153,7 +153,7 @@ isotone.Explorer = class {
   }
 
   control(control, k) {
-    return control.kind === "category" ? this.category(control, k) : this.number(control, k);
+    return control.kind === "number" ? this.number(control, k) : this.choice(control, k);
   }
 
   direction(features) {
@@ -172,24 +172,43 @@ isotone.Explorer = class {
     return found.join(", ") || "↕ free";
   }
 
-  category(control, k) {
+  /* The number of the category that a row has, counted from 0; -1 where it is missing. */
+  chosen(control, row = this.row) {
+    if (control.kind === "category") return control.features.findIndex((i) => row[i] === 1);
+    return row[control.indicator] === 1 ? -1 : row[control.feature];
+  }
+
+  /* A row with that category. */
+  choose(control, c, row) {
+    if (control.kind === "category") {
+      control.features.forEach((i, other) => { row[i] = c === other ? 1 : 0; });
+      return;
+    }
+    row[control.feature] = c;
+    if (control.indicator !== undefined) row[control.indicator] = 0;
+  }
+
+  /* Categories, with or without an order. */
+  choice(control, k) {
     const { node } = isotone.charts;
     const options = control.labels.map((text, c) => node("option", { value: c, text }));
     const choice = node("select", { id: `value-${k}` }, options);
     const refresh = () => {
-      choice.value = control.features.findIndex((i) => this.row[i] === 1);
+      choice.value = this.chosen(control);
     };
     choice.addEventListener("change", () => {
-      control.features.forEach((i, c) => { this.row[i] = c === Number(choice.value) ? 1 : 0; });
+      this.choose(control, Number(choice.value), this.row);
       this.changed();
     });
     this.widgets.push({ refresh });
     refresh();
-    return node("div", { class: "control" }, [
+    const made = node("div", { class: "control" }, [
       node("label", { for: `value-${k}`, text: control.name }),
-      node("span", { class: "direction", text: this.direction(control.features) }),
+      node("span", { class: "direction", text: this.direction(control.features || [control.feature]) }),
       node("div", { class: "inputs" }, [choice]),
     ]);
+    if (control.indicator !== undefined) made.append(this.missing(control, k, [choice], refresh));
+    return made;
   }
 
   number(control, k) {
@@ -257,6 +276,7 @@ isotone.Explorer = class {
     box.addEventListener("change", () => {
       this.row[control.indicator] = box.checked ? 1 : 0;
       if (box.checked) this.row[control.feature] = control.fill;
+      else if (control.kind === "ordered") this.row[control.feature] = Math.floor(control.fill);
       refresh();
       follow();
       this.changed();

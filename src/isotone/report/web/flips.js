@@ -43,7 +43,7 @@ isotone.flipTable = (app, responses) => {
   if (!app.judge) return;
   const { network } = app;
   const found = responses.map(({ control, samples }) => (
-    control.kind === "category" ? category(control, samples) : number(control, samples)
+    control.kind === "number" ? number(control, samples) : category(control, samples)
   )).sort((a, b) => a.far - b.far);
   const best = found[0];
   const lead = best && Number.isFinite(best.far)
@@ -112,14 +112,24 @@ isotone.flipTable = (app, responses) => {
 
   function category(control, samples) {
     const now = app.judge.decide(app.scores);
-    const flips = samples.filter(({ scores }) => app.judge.decide(scores) !== now);
+    const at = app.chosen(control);
+    const steps = Math.max(samples.length - 1, 1);
+    const far = ({ value }) => (control.kind === "category" || at < 0 ? 1 : Math.abs(value - at) / steps);
+    const flips = samples.filter(({ scores }) => app.judge.decide(scores) !== now).sort((a, b) => far(a) - far(b));
     const names = flips.map(({ value }) => control.labels[value]);
-    const current = control.labels[control.features.findIndex((i) => app.row[i] === 1)] || "–";
+    const current = control.labels[at] || (at < 0 && control.kind === "ordered" ? "missing" : "–");
     return {
       name: control.name,
-      far: flips.length ? 1 : Infinity,
+      far: flips.length ? far(flips[0]) : Infinity,
       says: `change ${control.name} from ${current} to ${names[0]}`,
-      cells: [current, "–", names.join(", ") || "no category", "–"],
+      cells: [current, proved(control, at), names.join(", ") || "no category", "–"],
     };
+  }
+
+  /* The ordered categories that cannot flip the decision. */
+  function proved(control, at) {
+    if (control.kind === "category" || at < 0) return "–";
+    const [down, up] = [app.radius.down[control.feature], app.radius.up[control.feature]];
+    return control.labels.filter((_, c) => c >= at - down && c <= at + up).join(", ");
   }
 };

@@ -4,7 +4,7 @@
 /* Scores along some controls, others as they are: { control, samples: { value, scores } }. */
 isotone.responses = (app, controls, nPoints) => controls.map((control) => {
   const row = [...app.row];
-  if (control.kind === "category") return { control, samples: control.features.map(chosen) };
+  if (control.kind !== "number") return { control, samples: control.labels.map(chosen) };
   const i = control.feature;
   const [low, high] = control.axis;
   const knots = app.network.knots(i).filter((v) => v > low && v < high);
@@ -20,7 +20,7 @@ isotone.responses = (app, controls, nPoints) => controls.map((control) => {
   return { control, samples };
 
   function chosen(_, value) {
-    control.features.forEach((j, other) => { row[j] = value === other ? 1 : 0; });
+    app.choose(control, value, row);
     return { value, scores: app.network.score(row) };
   }
 });
@@ -48,7 +48,7 @@ isotone.drawResponses = (app, place, responses) => {
   const vertical = span();
   place.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
   place.replaceChildren(...responses.map(({ control, samples }) => {
-    const chart = control.kind === "category" ? bars(control, samples) : curve(control, samples);
+    const chart = control.kind === "number" ? curve(control, samples) : bars(control, samples);
     return isotone.charts.figure(control.name, chart.svg);
   }));
 
@@ -122,7 +122,7 @@ isotone.drawResponses = (app, place, responses) => {
     });
     threshold(chart);
     samples.forEach(({ value, scores }) => {
-      const is = app.row[control.features[value]] === 1;
+      const is = app.chosen(control) === value;
       const look = is ? ["current", 0, 5] : ["c0", 2, 4];
       isotone.charts.marks(chart, [[value, app.show(scores)]], ...look);
     });
