@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -137,6 +138,17 @@ def refuse_rivals(
                 f"{features[k] if features else k}, but each would have to gain on the others; "
                 "keep one of these directions, or reverse that of another class"
             )
+
+
+def suggest(name: str, known: Sequence[str], otherwise: str, cutoff: float = 0.6) -> str:
+    """Advice about an unknown name: the known one most like it in any case, or `otherwise`.
+
+    >>> suggest("PT", ["pt", "eta"], "choose another column")
+    "did you mean 'pt'?"
+    """
+    alike = get_close_matches(name.lower(), [k.lower() for k in known], n=1, cutoff=cutoff)
+    meant = [repr(k) for k in known if k.lower() in alike]
+    return f"did you mean {' or '.join(meant)}?" if meant else otherwise
 
 
 def _is_number(value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -256,9 +255,3 @@ def check_numbers(columns: Columns, numbers: Mapping[str, Floats]) -> None:
                 f"log(x + {offset:g}) is undefined; add an offset, as in `{hint}`, or leave "
                 f"{name!r} out of `--log`"
             )
-
-
-def suggest(name: str, known: Sequence[str]) -> str:
-    """What was meant, or what there is."""
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known[:20])}"

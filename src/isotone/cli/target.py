@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from isotone.checks import refuse_rivals
-from isotone.cli.columns import SIGNS, Direction, suggest
+from isotone.checks import refuse_rivals, suggest
+from isotone.cli.columns import SIGNS, Direction
 from isotone.cli.options import spelled
 from isotone.estimators.columns import MAX_CATEGORIES
 from isotone.inputs.cells import decoded, floats, is_blank, labels
@@ -130,9 +130,8 @@ class Target:
             found = [k for k, name in enumerate(classes) if read(name) == wanted is not None]
             if len(found) == 1:
                 return found[0]
-        raise ValueError(
-            f"`{option}` names a class that {self.name!r} does not hold; {suggest(named, classes)}"
-        )
+        advice = suggest(named, classes, f"choose from {', '.join(classes[:20])}")
+        raise ValueError(f"`{option}` names a class that {self.name!r} does not hold; {advice}")
 
     def with_positive(self, named: str | None) -> Target:
         """The target whose scores, of two classes, are about the class named."""

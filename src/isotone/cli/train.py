@@ -14,9 +14,9 @@ import numpy as np
 import typer
 
 from isotone.certificate.certify import Certificate
-from isotone.checks import check_choice, check_positive
+from isotone.checks import check_choice, check_positive, suggest
 from isotone.cli import terminal
-from isotone.cli.columns import Columns, choose_columns, suggest
+from isotone.cli.columns import Columns, choose_columns
 from isotone.cli.destination import Destination
 from isotone.cli.options import (
     Features,
@@ -281,7 +281,8 @@ def _lipschitz(text: str, columns: Columns) -> Any:
     unknown = [name for name in named if name not in columns.features]
     if unknown or len(named) < len(pairs):
         name = unknown[0] if unknown else "a feature twice"
-        hint = f" ({suggest(name, columns.features)})" if unknown else ""
+        known = f"choose from {', '.join(columns.features[:20])}"
+        hint = f" ({suggest(name, columns.features, known)})" if unknown else ""
         raise ValueError(f"`--lipschitz {text}` names {name}{hint}; give every feature once")
     missing = [name for name in columns.features if name not in named]
     if missing:

@@ -6,7 +6,6 @@ are counted from 0, the first row of data; the header and empty lines of a CSV f
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from isotone.checks import suggest
 from isotone.data import parquet as parquetfile
 from isotone.data import root as rootfile
 from isotone.files import replacing
@@ -72,14 +72,10 @@ class Table(ABC):
         return list(dict.fromkeys(columns))
 
     def _suggest(self, name: str) -> str:
-        close = difflib.get_close_matches(name.lower(), [c.lower() for c in self.columns])
-        meant = [repr(c) for near in close for c in self.columns if c.lower() == near]
-        if meant:
-            return f"did you mean {' or '.join(meant)}?"
         if len(self.columns) == 1 and any(mark in self.columns[0] for mark in ";\t|"):
             return f"its only one is {self.columns[0]!r}: separate the columns with commas"
         shown = ", ".join(self.columns[:20]) + (", …" if len(self.columns) > 20 else "")
-        return f"give one of its columns: {shown}"
+        return suggest(name, self.columns, f"give one of its columns: {shown}")
 
     @abstractmethod
     def _read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]: ...
@@ -105,8 +101,7 @@ def open_table(path: str | Path) -> Table:
         refuse_special(file)
     if not file.is_file():
         others = [f.name for f in file.parent.iterdir()] if file.parent.is_dir() else []
-        near = difflib.get_close_matches(file.name, others, n=1, cutoff=0.8)
-        hint = f"did you mean {near[0]!r}?" if near else "give the path of a table"
+        hint = suggest(file.name, others, "give the path of a table", cutoff=0.8)
         raise FileNotFoundError(f"there is no file {str(file)!r}; {hint}")
     with _reading(str(path)):
         if suffix == ".root":

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from isotone.checks import check_directions
+from isotone.checks import check_directions, suggest
 from isotone.inputs.columns import missing_name
 from isotone.typing import Floats, Signs
 
@@ -77,8 +76,7 @@ def _refuse_unknown(
     known = [*features, *more]
     for key in keys:
         if key not in known:
-            near = difflib.get_close_matches(str(key), known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else "use one of these."
+            hint = suggest(str(key), known, "use one of these.", cutoff=0.5)
             shown = ", ".join(features[:20]) + (", ..." if len(features) > 20 else "")
             raise ValueError(
                 f"`{name}` names the feature {key!r}, which `X` does not have; its features are "
