@@ -42,6 +42,15 @@ def check_choice(name: str, value: T, choices: Sequence[object]) -> T:
     return value
 
 
+def check_divides(group_size: int, width: int) -> None:
+    """Raise `ValueError` with the sizes to choose from unless `group_size` divides `width`."""
+    if group_size > 0 and width % group_size == 0:
+        return
+    *others, last = [str(size) for size in range(1, width + 1) if width % size == 0] or ["1"]
+    choices = f"{', '.join(others)} or {last}" if others else last
+    raise ValueError(f"`{group_size=}` does not divide `{width=}`; choose {choices}.")
+
+
 def check_positive(name: str, value: Any) -> float:
     """`value` as a float, if it is a positive finite number."""
     if not _is_number(value) or not 0 < value < np.inf:

@@ -402,7 +402,7 @@ def make(**changes: Any) -> FusedTrainer:
         ({"layers": [3]}, r"must name the numbers of features.*between 1 and 32 layers"),
         ({"layers": [3, 0]}, r"`layers=0` must be a whole number of at least 1"),
         ({"layers": [4, 4000, 4000]}, r"make 16024000 parameters but at most 10000000"),
-        ({"group_size": 3}, r"`group_size=3` does not divide the width 4; choose from 1, 2, 4"),
+        ({"group_size": 3}, r"`group_size=3` does not divide `width=4`; choose 1, 2 or 4"),
         ({"layers": [1, 2000, 1]}, r"2000 units are sorted together; the limit is 1024"),
         ({"n_members": 0}, r"`n_members=0` must be a whole number of at least 1"),
         ({"loss": "mae"}, r"`loss='mae'` is unknown; choose from"),

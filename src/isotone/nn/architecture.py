@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from isotone import limits
-from isotone.nn.group_sort import check_divides
+from isotone.checks import check_divides
 from isotone.nn.layers import (
     BoundedLayer,
     Center,

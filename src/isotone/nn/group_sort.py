@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.autograd import Function, forward_ad
 
 from isotone import _engine, limits
+from isotone.checks import check_divides
 
 _Kernel = Callable[[Any, Any, Any], None]
 _ENGINE_DTYPES = (torch.float32, torch.float64)
@@ -48,15 +49,6 @@ def group_sort(x: Tensor, group_size: int) -> Tensor:
     if x.requires_grad and torch.is_grad_enabled():
         return _sort_for_gradient(x.contiguous(), group_size)
     return _sort_values(x.contiguous(), group_size)
-
-
-def check_divides(group_size: int, width: int) -> None:
-    """Raise `ValueError` with the sizes to choose from unless `group_size` divides `width`."""
-    if group_size > 0 and width % group_size == 0:
-        return
-    *others, last = [str(size) for size in range(1, width + 1) if width % size == 0] or ["1"]
-    choices = f"{', '.join(others)} or {last}" if others else last
-    raise ValueError(f"`{group_size=}` does not divide `{width=}`; choose {choices}.")
 
 
 def _runs_on_engine(x: Tensor, group_size: int) -> bool:

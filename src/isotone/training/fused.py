@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone import _engine, limits
-from isotone.checks import check_choice, check_count, check_finite, check_weights
+from isotone.checks import check_choice, check_count, check_divides, check_finite, check_weights
 from isotone.training.rows import Labels, Rows, check_features, check_order, check_targets
 from isotone.typing import Chain, Floats, Precision, Reals
 
@@ -350,12 +350,8 @@ def _checked_layers(layers: Sequence[int]) -> list[int]:
 def _group_sizes(layers: list[int], group_size: int | None) -> list[int]:
     """Per layer the size of the groups that are sorted after it; 1 after the last."""
     for width in layers[1:-1]:
-        if group_size is not None and width % check_count("group_size", group_size):
-            divisors = ", ".join(str(d) for d in range(1, width + 1) if width % d == 0)
-            raise ValueError(
-                f"`group_size={group_size}` does not divide the width {width}; "
-                f"choose from {divisors}"
-            )
+        if group_size is not None:
+            check_divides(check_count("group_size", group_size), width)
         limits.GROUP.check(group_size or width)
     return [*(group_size or width for width in layers[1:-1]), 1]
 
