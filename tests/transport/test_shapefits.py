@@ -167,8 +167,8 @@ def test_fits_that_cannot_be_made_are_refused(shape: Any, options: Any, message:
     [
         (lambda: Circles(n=0), "`n=0` must be at least 1"),
         (lambda: Circles(n_points=50), "`n_points=50` a multiple of 12"),
-        (lambda: Triangles(density="odd"), "`density='odd'` must be 'even' or 'free'"),  # type: ignore[arg-type]
-        (lambda: Ellipses(blur=-1.0), "`blur=-1.0` finite and at least 0"),
+        (lambda: Triangles(density="odd"), "`density='odd'` is unknown; choose from"),  # type: ignore[arg-type]
+        (lambda: Ellipses(blur=-1.0), "`blur=-1.0` must be finite and at least 0"),
         (lambda: Turns(steps=0), "`steps=0` must be a whole number of at least 1"),
         (lambda: Turns(steps=1.5), "`steps=1.5` must be a whole number"),  # type: ignore[arg-type]
         (lambda: Turns(polish=-1), "`polish=-1` must be a whole number of at least 0"),

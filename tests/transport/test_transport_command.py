@@ -85,7 +85,7 @@ def test_tables_that_cannot_be_used_are_refused(
         ((P, gap), "column 'x' is nan in row 1"),
         ((P, negative, "--weights", "w"), "the weight of point 1 of `Q` is -1.0"),
         ((P, Q, "--weights", "mass"), "has no column 'mass'"),
-        ((P, Q, "--metric", "3"), "`--metric 3` must be 1, 2 or inf"),
+        ((P, Q, "--metric", "3"), "`--metric 3` is unknown; choose from 1, 2, inf"),
         ((P, Q, "--out", P), "is a file; give the name of a directory"),
         ((P, tmp_path / "none.csv"), "there is no file"),
         ((P, Q, "--steps", "0"), "greater than or equal to 1"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isotone.checks import check_choice
 from isotone.cli import terminal
 from isotone.cli.columns import tell_left_out
 from isotone.cli.destination import Destination
@@ -56,8 +57,7 @@ def transport(
     """
     from isotone.transport.wasserstein import Schedule, wasserstein
 
-    if metric not in _METRICS:
-        raise ValueError(f"`--metric {metric}` must be 1, 2 or inf")
+    check_choice("--metric", metric, tuple(_METRICS))
     destination = None if out is None else Destination.of(out, "critic.isotone")
     _refuse_overwriting(destination, p, q)
     tables = open_table(p), open_table(q)

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from isotone.checks import check_choice
 from isotone.transport.clouds import Cloud
 from isotone.typing import Floats
 
@@ -57,11 +58,9 @@ class Outlines(ABC):
                 f"`n={self.n}` must be at least 1 and `n_points={self.n_points}` a multiple of "
                 f"{N_STRETCHES}, such as 48"
             )
-        if self.density not in ("even", "free") or not 0 <= self.blur < math.inf:
-            raise ValueError(
-                f"`density={self.density!r}` must be 'even' or 'free', and `blur={self.blur}` "
-                "finite and at least 0"
-            )
+        check_choice("density", self.density, ("even", "free"))
+        if not 0 <= self.blur < math.inf:
+            raise ValueError(f"`blur={self.blur}` must be finite and at least 0; choose 0 or 0.1")
 
     @property
     @abstractmethod
