@@ -119,12 +119,16 @@ def check_directions(
             f"`{name}` has shape {table.shape}; give one of -1, 0, +1 for each of the "
             f"{n_features} features, or a table of shape {(n_outputs, n_features)}"
         )
-    if not np.all(np.isin(table, (-1, 0, 1))):
-        raise ValueError(
-            f"`{name}={value if given is None else given}` must hold -1 (decreasing), 0 (free) "
-            "or +1 (increasing)"
-        )
+    check_signs(name, value if given is None else given, table)
     return np.broadcast_to(table, (n_outputs, n_features)).astype(np.int8)
+
+
+def check_signs(name: str, given: Any, table: Any = None) -> None:
+    """Raise `ValueError` unless `table`, by default what was given, holds -1, 0 and +1 alone."""
+    if not np.all(np.isin(given if table is None else table, (-1, 0, 1))):
+        raise ValueError(
+            f"`{name}={given}` must hold -1 (decreasing), 0 (free) or +1 (increasing)"
+        )
 
 
 def refuse_rivals(

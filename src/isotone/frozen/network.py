@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from isotone import limits
 from isotone._engine import find_probabilities
 from isotone.arithmetic import ieee_arithmetic
-from isotone.checks import check_choice
+from isotone.checks import check_choice, check_signs
 from isotone.elementary import divides, snap_grid
 from isotone.frozen import modelfile
 from isotone.frozen.engine import Engine
@@ -91,10 +91,7 @@ class FrozenNetwork:
     inputs: Inputs = field(default_factory=Inputs)
 
     def __post_init__(self) -> None:
-        if not np.all(np.isin(self.monotonic_cst, (-1, 0, 1))):
-            raise ValueError(
-                "`monotonic_cst` must hold -1 (decreasing), 0 (free) or +1 (increasing)"
-            )
+        check_signs("monotonic_cst", self.monotonic_cst)
         for name, kind in (("residual", float), ("lipschitz", float), ("monotonic_cst", np.int8)):
             object.__setattr__(self, name, read_only(np.asarray(getattr(self, name), kind)))
         for name in ("clip", "grid"):  # a whole number would have another fingerprint
