@@ -19,14 +19,7 @@ from isotone.cli.target import Target, read_target
 from isotone.cli.terminal import errors, printable
 from isotone.data.table import Table, open_table
 from isotone.estimators.columns import MAX_CATEGORIES, find_inputs
-from isotone.inputs.cells import (
-    finite_or_blank,
-    floats,
-    is_blank,
-    is_text,
-    labels,
-    truths_as_numbers,
-)
+from isotone.inputs.cells import finite_or_blank, holds_text, is_text, labels
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Ordered
 from isotone.inputs.frames import is_category
@@ -102,7 +95,7 @@ def _refuse_text(table: Table, columns: Columns) -> None:
     encoded = *columns.categorical, *columns.orders
     names = [name for name in columns.features if name not in encoded]
     batch = next(iter(table.batches(names)), None) if names else None
-    texts = [] if batch is None else [n for n in names if _is_text(batch.column(n), n)]
+    texts = [] if batch is None else [n for n in names if holds_text(batch.column(n), n)]
     if not texts:
         return
     assert batch is not None
@@ -140,17 +133,6 @@ def _has_few(column: pa.Array) -> bool:
     if pa.types.is_temporal(kind) or pa.types.is_nested(kind):
         return False
     return len(column.unique()) <= MAX_CATEGORIES
-
-
-def _is_text(column: pa.Array, name: str) -> bool:
-    """Whether a column holds categories without an order, or nothing that is a number."""
-    if is_category(column.type):
-        return not column.type.ordered
-    try:
-        is_number = np.isfinite(floats(truths_as_numbers(column), name))
-    except ValueError:  # times, lists and the like
-        return True
-    return bool(not is_number.any() and not is_blank(column).all())
 
 
 def _warn_of_counters(numbers: Mapping[str, Floats]) -> None:

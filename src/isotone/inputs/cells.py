@@ -174,6 +174,17 @@ def finite_or_blank(column: pa.Array, name: str, first_row: int = 0) -> Floats:
     return values
 
 
+def holds_text(column: pa.Array, name: str) -> bool:
+    """Whether a column holds categories without an order, or nothing that is a number."""
+    if is_category(column.type):
+        return not column.type.ordered
+    try:
+        is_number = np.isfinite(floats(truths_as_numbers(column), name))
+    except ValueError:  # times, lists and the like
+        return True
+    return bool(not is_number.any() and not is_blank(column).all())
+
+
 def is_blank(column: pa.Array) -> NDArray[np.bool_]:
     """Where a column says nothing: null, NaN, or a text such as NA."""
     if pa.types.is_floating(column.type):
