@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.csv
 import pytest
+import uproot
 
 import isotone
 from isotone import cli
@@ -33,6 +34,9 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     frame.to_csv("loans.csv", index=False)
     frame.to_parquet("loans.parquet")
+    frame.assign(late=np.where(IS_BAD, "True", "false")).to_csv("mixed.csv", index=False)
+    with uproot.recreate("loans.root") as file:
+        file.mktree("tree", {"debt": "f8", "late": "?"}).extend({"debt": DEBT, "late": IS_BAD})
 
 
 def run(*words: str) -> int:
@@ -93,8 +97,13 @@ def test_a_model_of_several_classes_names_them_in_the_same_way() -> None:
     [
         ("loans.csv --target default --positive 0", ("1", "0")),
         ("loans.csv --target default --positive 1.0", ("0", "1")),
-        ("loans.parquet --target late --positive False", ("1", "0")),
-        ("loans.parquet --target late --increasing debt:true", ("0", "1")),
+        ("loans.parquet --target late --positive False", ("true", "false")),
+        ("loans.parquet --target late --increasing debt:true", ("false", "true")),
+        ("loans.parquet --target late --increasing debt", ("false", "true")),
+        ("loans.csv --target late --increasing debt", ("False", "True")),
+        ("loans.csv --target late --positive false", ("True", "False")),
+        ("loans.root --target late --increasing debt", ("false", "true")),
+        ("mixed.csv --target late --increasing debt", ("false", "True")),
         ("loans.csv --target rating --positive Bad", ("good", "bad")),
     ],
 )
@@ -103,6 +112,23 @@ def test_classes_are_found_by_name_also_if_that_is_a_number(
 ) -> None:
     assert run("train", words, QUICK, "--out out") == 0
     assert isotone.load("out/model.isotone").classes == classes
+
+
+def test_truths_are_one_target_in_every_format_and_loss() -> None:
+    """The same numbers are learned; a report finds the classes however a table writes them."""
+    words = "--target late --increasing debt --out"
+    for kind in ("csv", "parquet", "root"):
+        assert run(f"train loans.{kind}", words, f"{kind}.isotone", QUICK) == 0
+        loss = "--loss squared_error"
+        assert run(f"train loans.{kind}", words, f"{kind}_values.isotone", loss, QUICK) == 0
+    models = [isotone.load(f"{kind}.isotone") for kind in ("csv", "parquet", "root")]
+    values = [isotone.load(f"{kind}_values.isotone") for kind in ("csv", "parquet", "root")]
+    assert len({tuple(model.score(DEBT[:, None])) for model in models}) == 1
+    assert len({model.fingerprint for model in values}) == 1
+    for model in ("csv", "parquet"):
+        for table in ("csv", "parquet"):
+            words = f"{model}.isotone loans.{table} --target late --out report.html"
+            assert run("report", words) == 0
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def train(table: Path, words: str, out: str = "out") -> int:
         ("--target y --features a,b,c --increasing a --weights w", "logits", "log loss"),
         ("--target y --features a,c --loss hinge --increasing a,c", "logits", "accuracy"),
         ("--target value --features a,b,c --increasing a,c", "values", "R2"),
-        ("--target value --features a,c --loss quantile:0.9", "values", "RMSE"),
+        ("--target value --features a,c --loss quantile:0.9", "values", "coverage, 0.9"),
     ],
 )
 def test_a_table_becomes_a_certified_model(
@@ -77,6 +77,20 @@ def test_a_table_becomes_a_certified_model(
     certificate = json.loads((table.parent / "out" / "certificate.json").read_text())
     assert certificate["fingerprint"] == frozen.fingerprint
     assert json.loads((table.parent / "out" / "history.json").read_text())["training"]
+
+
+def test_a_quantile_is_judged_as_one(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(table, f"--target value --features a,c --loss quantile:0.9 {QUICK}") == 0
+    assert "quantile 0.9 of value" in " ".join(capsys.readouterr().out.split())
+    metrics = json.loads((table.parent / "out" / "metrics.json").read_text())
+    assert list(metrics) == ["validation rows", "pinball loss, 0.9", "coverage, 0.9"]
+    assert 0.5 < metrics["coverage, 0.9"] <= 1
+    assert metrics["pinball loss, 0.9"] > 0
+    frozen = isotone.load(table.parent / "out" / "model.isotone")
+    assert frozen.provenance["quantiles"] == [0.9]
+    with pytest.raises(SystemExit, match="0"):
+        cli.main(["show", str(table.parent / "out" / "model.isotone")])
+    assert "quantiles: [0.9]" in capsys.readouterr().out.replace('"', "")
 
 
 def test_directions_are_kept(table: Path) -> None:

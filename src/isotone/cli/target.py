@@ -15,7 +15,7 @@ from isotone.checks import refuse_rivals, suggest
 from isotone.cli.columns import SIGNS, Direction
 from isotone.cli.options import spelled
 from isotone.estimators.columns import MAX_CATEGORIES
-from isotone.inputs.cells import decoded, floats, is_blank, labels
+from isotone.inputs.cells import decoded, floats, is_blank, labels, truths_as_numbers
 from isotone.inputs.columns import missing_name
 from isotone.inputs.frames import is_category
 from isotone.typing import Floats, Indices, RegressionLoss
@@ -32,7 +32,7 @@ class Target:
     Parameters
     ----------
     labels : the classes, texts or numbers in order; None if the target is a number
-    is_text : whether the classes have names that are not numbers
+    is_text : whether the classes have names without an order, unlike numbers, false and true
     few : whether there are just a few whole numbers, which could be classes as well
     positive : which of two classes scores are about, if the user chose; else the last in order
     """
@@ -157,8 +157,8 @@ def read_target(
 ) -> tuple[Target, NDArray[Any]]:
     """The target, and its value or class in every row.
 
-    Classes are: text, what is stored as categories, numbers of which there are just two, and whole
-    numbers if the `loss` is one for classes.
+    Classes are: text, truths, what is stored as categories, numbers of which there are just two,
+    and whole numbers if the `loss` is one for classes.
 
     Parameters
     ----------
@@ -167,6 +167,10 @@ def read_target(
     """
     category = is_category(column.type)
     column = decoded(column)
+    if loss in _REGRESSION:
+        column = truths_as_numbers(column)
+    elif pa.types.is_boolean(column.type):
+        column = column.cast(pa.string())
     values = floats(column, name)
     lost = ~np.isfinite(values)
     blank = lost.copy()
@@ -214,6 +218,8 @@ def _of_texts(name: str, texts: list[str]) -> tuple[Target, NDArray[Any]]:
             f"most {MAX_CATEGORIES} classes can be learned: merge rare ones, or correct the "
             "column if it should hold numbers"
         )
+    if sorted(map(str.casefold, classes.tolist())) == ["false", "true"]:
+        return Target(name, tuple(sorted(classes.tolist(), key=str.casefold))), y
     return Target(name, tuple(classes.tolist()), is_text=True), y
 
 

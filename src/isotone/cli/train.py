@@ -99,8 +99,9 @@ def train(
 
     A target of text, or of two numbers, is learned as classes, any other as a number. A direction
     is about the number, or about the probability of a class: the CLASS you name with it, or else
-    that of --positive, or else the larger of two numbers. With two classes the score is about that
-    of --positive, by default the last in order: a larger score makes that class more likely.
+    that of --positive, or else the larger of two numbers, or true. With two classes the score is
+    about that of --positive, by default the last in order: a larger score makes that class more
+    likely.
 
     Losses: cross_entropy for classes, and for two of them hinge or dynamic_hinge; squared_error,
     absolute_error, quantile or quantile:0.9 for numbers. Whole numbers are learned as classes with
@@ -170,7 +171,9 @@ def train(
         remove_checkpoints(destination.checkpoints)
     with suppress(OSError):  # it is gone, or another run has begun
         destination.checkpoints.rmdir()
-    _report(estimator.certificate_, learned, metrics, destination.model)
+    levels = network.provenance.get("quantiles")
+    about = f"quantile {levels[0]:g} of {learned.name}" if levels else learned.describe()
+    _report(estimator.certificate_, about, metrics, destination.model)
 
 
 def _loss(text: str | None) -> tuple[str, float | None]:
@@ -231,10 +234,12 @@ def _fit(estimator: MonotonicEstimator, rows: Sample, checkpoints: Path, resume:
 
 def _judge(estimator: Any, rows: Sample) -> dict[str, float]:
     """Metrics by name on rows that were not learned from, without those they do not define."""
+    judge = _judge_classes if hasattr(estimator, "classes_") else _judge_values
+    if estimator.loss == "quantile":
+        judge = _judge_quantile
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about metrics that these rows do not define: left out
-        of_classes = hasattr(estimator, "classes_")
-        found = _judge_classes(estimator, rows) if of_classes else _judge_values(estimator, rows)
+        found = judge(estimator, rows)
     defined = {name: float(value) for name, value in found.items() if math.isfinite(value)}
     return {"validation rows": float(len(rows.y))} | defined
 
@@ -247,6 +252,16 @@ def _judge_values(estimator: Any, rows: Sample) -> dict[str, float]:
         "R2": estimator.score(rows.X, rows.y, **weights),
         "RMSE": root_mean_squared_error(rows.y, estimator.predict(rows.X), **weights),
     }
+
+
+def _judge_quantile(estimator: Any, rows: Sample) -> dict[str, float]:
+    """The pinball loss, and the share of rows at or below the prediction."""
+    from sklearn.metrics import mean_pinball_loss
+
+    level, prediction = estimator.quantile, estimator.predict(rows.X)
+    loss = mean_pinball_loss(rows.y, prediction, alpha=level, sample_weight=rows.weight)
+    below = np.average(rows.y <= prediction, weights=rows.weight)
+    return {f"pinball loss, {level:g}": loss, f"coverage, {level:g}": float(below)}
 
 
 def _judge_classes(estimator: Any, rows: Sample) -> dict[str, float]:
@@ -328,11 +343,11 @@ def _write(
 
 
 def _report(
-    certificate: Certificate, target: Target, metrics: dict[str, float], model: Path
+    certificate: Certificate, learned: str, metrics: dict[str, float], model: Path
 ) -> None:
     slopes = ", ".join(f"{value:.4g}" for value in np.unique(certificate.lipschitz))
     lines = {
-        "learned": target.describe(),
+        "learned": learned,
         "certificate": "HOLDS",  # a network that fails is not returned
         "guaranteed": certificate.guarantee,
         "λ, scaled": slopes,

@@ -113,14 +113,16 @@ def _freeze(task: Task, members: list[MonotonicNetwork], view: View) -> FrozenNe
     """The average of the members in the units of the targets; quantiles do not cross."""
     task.units.add_center(members)
     inputs = replace(task.inputs, copies=view.copies)
+    levels = np.atleast_1d(task.loss.level).tolist() if isinstance(task.loss, Quantile) else []
     frozen = freeze_uncertified(
         members,
         scaling=view.scaling,
         inputs=inputs,
         features=inputs.features,
         classes=task.classes,
+        provenance={"quantiles": levels} if levels else None,
     )
-    if isinstance(task.loss, Quantile) and np.size(task.loss.level) > 1:
+    if len(levels) > 1:
         frozen = sort_outputs(frozen)
     return task.units.restore(frozen)
 

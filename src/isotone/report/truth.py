@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from isotone.inputs.cells import decoded, floats, labels
+from isotone.inputs.cells import decoded, floats, labels, truths_as_numbers
 from isotone.report.outcomes import Outcomes
 from isotone.typing import Floats
 
@@ -31,13 +31,13 @@ def _values(cells: pa.Array, name: str) -> Floats:
 
 
 def _classes(cells: pa.Array, name: str, classes: tuple[str, ...]) -> Floats:
-    """Matched as text, and where that fails as numbers: 1.0 is the class 1."""
+    """Matched as text, and where that fails as numbers: 1.0, and true, is the class 1."""
     number = {text: float(k) for k, text in enumerate(classes)}
     texts = labels(cells).to_pylist()
     found = np.array([number.get(text, np.nan) for text in texts])
     lost = np.isnan(found)
     if lost.any():
-        values = floats(decoded(cells), name)
+        values = floats(truths_as_numbers(decoded(cells)), name)
         for k, text in enumerate(classes):
             value = _number(text)
             found[lost & (values == value)] = k
@@ -54,6 +54,6 @@ def _classes(cells: pa.Array, name: str, classes: tuple[str, ...]) -> Floats:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        return float({"false": "0", "true": "1"}.get(text.casefold(), text))
     except ValueError:
         return np.nan
