@@ -320,7 +320,7 @@ def test_show(run: Run, model: Path) -> None:
         "3-2-1, 11 parameters",
         "1 logit; classes background, signal",
         "of the probability of signal, rather than of background",
-        "float64; scaled inputs are cut off at ±1024 and rounded to 2^-20",
+        "float64; scaled inputs are clamped to ±1024 and rounded to 2^-20",
         frozen.fingerprint,
         *(frozen.scaling.describe(i) for i in range(3)),
         '  │ "data": {"n": 9}\n',
@@ -370,7 +370,7 @@ def test_score_counts_what_training_never_saw(
     out = run(
         "score", model, tmp_path / "in.csv", "--out", tmp_path / "o.csv", "--on-unseen", "skip"
     )
-    told = f"{rows} held what no training row held; handled as `--on-unseen skip` says\n"
+    told = f"{rows} held values never seen in training; handled by `--on-unseen skip`\n"
     assert (out.code, out.out.endswith(f"\n{told}")) == (0, True)
 
 

@@ -50,7 +50,7 @@ ERRORS = [
     ({"monotonic_cst": 1}, r"`monotonic_cst=1` says nothing about single features; give one"),
     ({"scaling": 5}, r"`scaling=5` says nothing about single features; give one"),
     ({"lipschitz_units": "feet"}, r"`lipschitz_units='feet'` is unknown; choose from"),
-    ({"scaling": "cubic"}, r"`scaling` holds 'cubic'; it must be of a known kind: choose from"),
+    ({"scaling": "cubic"}, r"`scaling` holds 'cubic'; it must be a known kind: choose from"),
     ({"scaling": {"agee": "log"}}, r"did you mean 'age'"),
     ({"loss": "mse"}, r"`loss='mse'` is unknown; choose from"),
     ({"missing": "drop"}, r"`missing='drop'` is unknown; choose from"),

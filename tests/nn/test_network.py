@@ -183,7 +183,7 @@ def test_trap_lists_of_length_one_that_broadcast() -> None:
 def test_a_layer_belongs_to_one_network(lipschitz: float) -> None:
     layers = linear(2, 4, 1)
     LipschitzNetwork(layers, lipschitz=lipschitz)
-    with pytest.raises(ValueError, match="is part of another network already"):
+    with pytest.raises(ValueError, match="is already part of another network"):
         LipschitzNetwork(layers)
 
 
@@ -247,7 +247,7 @@ def test_rival_classes_are_refused(directions: Any, message: str) -> None:
             lambda: LipschitzNetwork([LipschitzConv1d(1, 1, 2)], input_shape=(1, 3)),
             "a row of outputs",
         ),
-        (lambda: LipschitzNetwork(linear(2, 2) * 2), "holds one module twice"),
+        (lambda: LipschitzNetwork(linear(2, 2) * 2), "contains one module twice"),
         (
             lambda: LipschitzNetwork(
                 [Residual(*linear(2, 2)), *linear(2, 1)], input_shape=(2,), metric=2

@@ -58,7 +58,7 @@ BAD_TABLES: list[tuple[pd.DataFrame, dict[str, Any], str]] = [
     (changed(weight=[1, 1, -1, 1, 1]), {"weights": "weight"}, "weight 'weight' is -1 in row 2"),
     (changed(weight=0.0), {"weights": "weight"}, "is 0 in all rows; some must count"),
     (changed(age=[1, 2, None, 4, 5]), {}, "'age' is missing in row 2"),
-    (rows(5).iloc[:0], {}, "has no rows; give a table with some, or none at all"),
+    (rows(5).iloc[:0], {}, "has no rows to show; give a table with some, or none at all"),
 ]
 
 

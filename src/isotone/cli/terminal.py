@@ -75,5 +75,5 @@ def describe_directions(frozen: FrozenNetwork) -> dict[str, str]:
 
 def describe_arithmetic(frozen: FrozenNetwork) -> str:
     grid = "not rounded" if frozen.grid is None else f"rounded to 2^{math.log2(frozen.grid):.0f}"
-    knots = ", copies between knots at ±1," if (frozen.inputs.counts > 1).any() else ""
-    return f"{frozen.precision}; scaled inputs are cut off at ±{frozen.clip:g}{knots} and {grid}"
+    knots = ", copies between knots to ±1," if (frozen.inputs.counts > 1).any() else ""
+    return f"{frozen.precision}; scaled inputs are clamped to ±{frozen.clip:g}{knots} and {grid}"

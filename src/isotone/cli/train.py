@@ -182,7 +182,7 @@ def _loss(text: str | None) -> tuple[str, float | None]:
     if name:
         check_choice("--loss", name, [*_CLASSIFICATION, *_REGRESSION])
     if colon and name != "quantile":
-        raise ValueError(f"`--loss {text}` has a parameter, but only quantile:0.9 takes one here")
+        raise ValueError(f"`--loss {text}` has a parameter, but only quantile takes one")
     return name, one_number(parameter, "loss quantile:") if colon else None
 
 
@@ -291,7 +291,7 @@ def _lipschitz(text: str, columns: Columns) -> Any:
         }
     except ValueError as error:
         raise ValueError(
-            f"`--lipschitz {text}` must be 2, or a=2,b=0.5, or auto, with positive numbers"
+            f"`--lipschitz {text}` must be a positive number such as 2, or a=2,b=0.5, or auto"
         ) from error
     unknown = [name for name in named if name not in columns.features]
     if unknown or len(named) < len(pairs):

@@ -73,7 +73,7 @@ class Table(ABC):
 
     def _suggest(self, name: str) -> str:
         if len(self.columns) == 1 and any(mark in self.columns[0] for mark in ";\t|"):
-            return f"its only one is {self.columns[0]!r}: separate the columns with commas"
+            return f"its only column is {self.columns[0]!r}: separate the columns with commas"
         shown = ", ".join(self.columns[:20]) + (", …" if len(self.columns) > 20 else "")
         return suggest(name, self.columns, f"give one of its columns: {shown}")
 

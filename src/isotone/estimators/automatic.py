@@ -68,7 +68,7 @@ def _kinds(value: Any, features: Sequence[str]) -> list[Any]:
     for kind in kinds:
         if not isinstance(kind, Log) and kind not in _KINDS:
             raise ValueError(
-                f"`scaling` holds {kind!r}; it must be of a known kind: choose from {_KINDS} and "
+                f"`scaling` holds {kind!r}; it must be a known kind: choose from {_KINDS} and "
                 "isotone.Log(offset=..., floor=...)"
             )
     return kinds

@@ -71,7 +71,7 @@ def _checked(layers: Layers) -> list[nn.Module]:
     if len({id(m) for top in modules for m in top.modules()}) < sum(
         len(list(top.modules())) for top in modules
     ):
-        raise ValueError("`layers` holds one module twice; make two modules")
+        raise ValueError("`layers` contains one module twice; make two modules")
     return modules
 
 

@@ -77,7 +77,7 @@ class BoundedLayer(nn.Module, ABC):
         """Called once, by the network that the layer is part of."""
         if self._in_network:
             raise ValueError(
-                f"{self} is part of another network already, whose bound would change; make a new "
+                f"{self} is already part of another network, whose bound would change; make a new "
                 "layer, or copy.deepcopy the network"
             )
         self.constraint, self._in_network = constraint, True

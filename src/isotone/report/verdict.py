@@ -206,7 +206,7 @@ def _limits(certificate: Certificate) -> Iterator[str]:
         yield (
             "That computed scores change smoothly: features are rounded, so scores change in "
             "tiny steps. The bounds in the table are those of the exact function, where features "
-            "are not cut off."
+            "are not clamped."
         )
     error = max(certificate.rounding_errors)
     if math.isfinite(error):
@@ -252,8 +252,8 @@ def _arithmetic(frozen: FrozenNetwork) -> str:
         if frozen.grid is None
         else f"rounded to multiples of 2<sup>{math.log2(frozen.grid):.0f}</sup>".replace("-", "−")
     )
-    knots = ", copies between knots at ±1," if np.any(frozen.inputs.counts > 1) else ""
-    return f"{frozen.precision}; scaled features are cut off at ±{frozen.clip:g}{knots} and {grid}"
+    knots = ", copies between knots to ±1," if np.any(frozen.inputs.counts > 1) else ""
+    return f"{frozen.precision}; scaled features are clamped to ±{frozen.clip:g}{knots} and {grid}"
 
 
 def _origin(frozen: FrozenNetwork) -> str:

@@ -138,7 +138,7 @@ def check_features(x: ArrayLike, dtype: Any, n_features: int | None = None) -> R
 def check_not_empty(x: Reals) -> None:
     """Raise `ValueError` if there is no row."""
     if len(x) == 0:
-        raise ValueError("`x` has no row to take the mean loss of; give at least one")
+        raise ValueError("`x` has no rows; the mean loss needs at least one")
 
 
 def check_targets(y: ArrayLike, x: Reals, n_outputs: int, labels: Labels | None) -> Reals:
