@@ -461,7 +461,7 @@ def test_score_shows_progress_on_a_terminal(
         (["events.parquet", "--out", "out.root", "--keep", "note"], "numbers only: leave the"),
         (["score.csv", "--out", "out.csv", "--keep", "score"], "has the name of an output column"),
         (["score.csv", "--out", "out.csv"], "column 'chi2' holds the text 'x' in row 1 (data"),
-        (["short.csv", "--out", "out.csv"], "has no column 'chi2'; did you mean 'Chi2'?"),
+        (["short.csv", "--out", "out.csv"], "the model needs; did you mean 'Chi2'?"),
     ],
 )
 def test_score_refuses(

@@ -421,3 +421,14 @@ def test_what_a_format_cannot_hold(
     with pytest.raises(ValueError, match=re.escape(message)):
         write_table(tmp_path / name, batch.schema, [batch])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_column_that_a_model_needs_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("pt,eta\n1,2\n")
+    open_table(path).require(["eta", "pt"])
+    message = "no column 'mass', which the model needs; add it, or rename one of its columns: pt"
+    with pytest.raises(ValueError, match=message):
+        open_table(path).require(["pt", "mass"])
+    with pytest.raises(ValueError, match=r"'ETAS', which the model needs; did you mean 'eta'\?"):
+        open_table(path).require(["ETAS"])

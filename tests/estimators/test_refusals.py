@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
+import isotone
 from people import NAMES, classifier, people, prices, regressor
 
 CLASS_ERRORS = [
@@ -22,7 +24,10 @@ CLASS_ERRORS = [
     ({0: [2, 0, 0]}, r"must hold -1 \(decreasing\), 0"),
     ([1, 0, 0], r"a table \(3, n_features\), a row for every class, or a dictionary by class"),
     ([[1, 0, 0]], r"`monotonic_cst` has shape \(1, 3\); give .* a table of shape \(3, 3\)"),
-    ([[1, 0, 0]] * 3, r"must all rise with feature 0, but each would have to gain on the"),
+    (
+        [[1, 0, 0]] * 3,
+        r"0 and 1 and 2 must all rise with feature income, but each would have to gain on the",
+    ),
 ]
 
 
@@ -169,6 +174,29 @@ def test_what_is_not_a_table_is_refused_with_advice() -> None:
     ):
         with pytest.raises(kind, match=message):
             classifier().fit(table, y)
+
+
+def test_rivals_and_logarithms_are_told_by_column_not_by_feature() -> None:
+    X, _ = people(30)
+    y = np.arange(30) % 3
+    X = X.assign(city="Rome", income=0.0)[["city", *NAMES]]
+    X.loc[::2, "city"] = "Oslo"
+    both = {0: {"debt": 1}, 1: {"debt": 1}}
+    with pytest.raises(ValueError, match="classes 0 and 1 must all rise with feature debt, but"):
+        classifier(both).fit(X, y)
+    with pytest.raises(ValueError, match=r"column 'income' has a minimum of 0.0, where log"):
+        classifier(scaling={"income": "log"}).fit(X, y)
+
+
+def test_an_estimator_is_not_a_network(tmp_path: Path) -> None:
+    message = "a FrozenNetwork; got MonotonicClassifier: give the `network_` of a fitted estimator"
+    for use in (
+        isotone.certify,
+        lambda model: isotone.export.write(model, "json", tmp_path / "m.json"),
+        lambda model: isotone.report.write(model, tmp_path / "report.html"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            use(classifier())
 
 
 def test_a_score_of_no_rows_is_refused() -> None:

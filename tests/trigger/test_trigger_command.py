@@ -124,8 +124,11 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
     ("--against lifetime --split number", {}, "curves fit a table"),
     ("--against channel", {}, "column 'channel' holds the text"),
     ("--group wrong", {"wrong": np.arange(N)}, "for two candidates of one event"),
-    ("--max-rate 40e6", {}, "must lie between 0 and the input rate"),
-    ("--max-rate 1", {}, "allows less than one of 4000 events"),
+    ("--max-rate 40e6", {}, "`--max-rate 4e+07` must lie between 0 and the input rate"),
+    ("--max-rate 0", {}, "`--max-rate 0` must lie between 0 and the input rate"),
+    ("--max-rate 1", {}, "`--max-rate 1` allows less than one of 4000 events"),
+    ("--n-events 10", {}, "`--n-events 10` is less than the"),
+    ("--input-rate -1", {}, "`--input-rate -1.0` must be positive"),
 ]
 
 

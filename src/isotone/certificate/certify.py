@@ -27,7 +27,7 @@ from isotone.certificate.missing import (
 from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts, shift_ranges
 from isotone.certificate.verdicts import Verdict, by_column, judge
 from isotone.frozen.lookup import Copies
-from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.network import FrozenNetwork, check_network
 from isotone.frozen.notebook import card
 from isotone.inputs.chain import Policy, has_features
 from isotone.rounding import (
@@ -323,11 +323,7 @@ def _spread(values: Floats, known: Bools) -> Floats:
 @ieee_arithmetic()
 def certify(frozen: FrozenNetwork) -> Certificate:
     """Examine the stored numbers of a network and say what they guarantee."""
-    if not isinstance(frozen, FrozenNetwork):
-        raise TypeError(
-            f"`certify` examines a FrozenNetwork; got {type(frozen).__name__}: call "
-            "isotone.freeze(network) first, or isotone.load(path)"
-        )
+    check_network("`certify` examines", frozen)
     slope_bounds = bounds.slopes(frozen.steps, frozen.n_features)
     errors = bounds.rounding_errors(frozen)
     constants = bounds.constants(frozen.steps, frozen.lipschitz, frozen.metric)

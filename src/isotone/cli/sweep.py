@@ -126,7 +126,7 @@ def _problem(
     check_numbers(columns, dict(zip(columns.features, X.T, strict=True)))
     training, held_out = split(len(X), fraction)
     kinds = [columns.logarithms.get(name, "standard") for name in columns.features]
-    scaling = Scaling.fit(X[training], kinds)
+    scaling = Scaling.fit(X[training], kinds, features=columns.features)
     x = scaling.transform(X)
     rows = Rows(x, y)
     return Problem(rows[training], rows[held_out], columns.monotonic_cst, recipe, group_size)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -76,7 +79,9 @@ def trigger(
     _check_words(event, model, tables, out)
     groups = tuple(name for text in group or () for name in listed(text))
     asked = Asked(groups, against, split, _edges(edges, against, split), block)
-    exposure = Exposure(n_events, input_rate, pileup)
+    with _naming_options():
+        exposure = Exposure(n_events, input_rate, pileup)
+        exposure.allowed_fraction(max_rate)
     candidates = read_candidates(
         isotone.load(model),
         *tables,
@@ -92,7 +97,8 @@ def trigger(
                 f"column {target!r} of {', '.join(tables)} has no {kind} ({number}); both are "
                 "needed: choose another column, or add a table"
             )
-    result = _judge(candidates, exposure, max_rate, asked)
+    with _naming_options():
+        result = _judge(candidates, exposure, max_rate, asked)
     _print(result, max_rate, exposure, against)
     if out:
         with replacing(out) as temporary:
@@ -138,6 +144,16 @@ class Result:
     groups: dict[str, Efficiency]
     curves: dict[str, Efficiency]
     edges: Floats | None
+
+
+@contextmanager
+def _naming_options() -> Iterator[None]:
+    """Errors about parameters of the library in terms of the options that gave them."""
+    try:
+        yield
+    except ValueError as error:
+        text = re.sub(r"`(n_events|max_rate|input_rate|pileup)=", r"`--\1 ", str(error))
+        raise ValueError(re.sub(r"`--\w+", lambda m: m[0].replace("_", "-"), text)) from error
 
 
 def _check_words(event: str, model: Path, tables: list[str], out: Path | None) -> None:

@@ -71,11 +71,20 @@ class Table(ABC):
                 )
         return list(dict.fromkeys(columns))
 
-    def _suggest(self, name: str) -> str:
+    def require(self, columns: Sequence[str]) -> None:
+        """Raise `ValueError` if the file lacks a column that a model needs."""
+        for name in columns:
+            if name not in self.columns:
+                advice = self._suggest(name, "add it, or rename one of its columns")
+                raise ValueError(
+                    f"{self.path!r} has no column {name!r}, which the model needs; {advice}"
+                )
+
+    def _suggest(self, name: str, otherwise: str = "give one of its columns") -> str:
         if len(self.columns) == 1 and any(mark in self.columns[0] for mark in ";\t|"):
             return f"its only column is {self.columns[0]!r}: separate the columns with commas"
         shown = ", ".join(self.columns[:20]) + (", …" if len(self.columns) > 20 else "")
-        return suggest(name, self.columns, f"give one of its columns: {shown}")
+        return suggest(name, self.columns, f"{otherwise}: {shown}")
 
     @abstractmethod
     def _read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]: ...

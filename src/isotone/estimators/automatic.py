@@ -57,7 +57,8 @@ def fit_scaling(value: Any, rows: Rows, features: Sequence[str]) -> Scaling:
         for i, kind in enumerate(_kinds(value, features))
     ]
     chosen += ["identity"] * (rows.x.shape[1] - len(features))
-    return Scaling.fit(rows.x, chosen, sample_weight=weight)
+    names = [*features, *(f"indicator {i}" for i in range(len(chosen) - len(features)))]
+    return Scaling.fit(rows.x, chosen, sample_weight=weight, features=names)
 
 
 def _kinds(value: Any, features: Sequence[str]) -> list[Any]:

@@ -19,10 +19,12 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from isotone.checks import refuse_rivals
 from isotone.estimators.directions import (
     class_directions,
     directions,
     is_table,
+    missing_names,
     opposite_directions,
 )
 from isotone.estimators.estimator import MonotonicEstimator, lacks_score
@@ -215,6 +217,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
             value = self._by_name("monotonic_cst", value)
             of_both = n_outputs == 1 and is_table(value) and len(value) == 2
             table = directions(value, names, 2 if of_both else n_outputs)
+        if n_outputs > 1:
+            refuse_rivals(table, [*names, *missing_names(names)], self.classes_.tolist())
         of_pair = len(table) > n_outputs
         return self._sign * opposite_directions(table, names) if of_pair else table
 

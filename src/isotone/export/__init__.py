@@ -30,7 +30,7 @@ from isotone.checks import check_choice
 from isotone.export.claim import Arithmetic, Claim
 from isotone.export.parity import compare
 from isotone.extras import lacking
-from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.network import FrozenNetwork, check_network
 from isotone.frozen.steps import work_of
 from isotone.typing import Floats, Reals
 
@@ -85,11 +85,7 @@ def write(
         further from that of `frozen` than the target promises, and leaves the file there
     options : of the target, such as precision="float32" for "onnx"
     """
-    if not isinstance(frozen, FrozenNetwork):
-        raise TypeError(
-            f"`write` exports a FrozenNetwork; got {type(frozen).__name__}: call "
-            "isotone.freeze(network) first, or isotone.load(path)"
-        )
+    check_network("`write` exports", frozen)
     limits.EXPORT.check(work_of(frozen.steps, frozen.n_features))
     chosen, path = _target(target, options), Path(path)
     try:

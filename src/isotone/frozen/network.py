@@ -400,3 +400,18 @@ class FrozenNetwork:
 
     def _arrays(self) -> Arrays:
         return arrays_of(self.steps) | {"residual": self.residual}
+
+
+def check_network(job: str, value: Any) -> None:
+    """Raise `TypeError` unless `value` is a frozen network.
+
+    Parameters
+    ----------
+    job : who does what with it, for the message, such as "`certify` examines"
+    """
+    if isinstance(value, FrozenNetwork):
+        return
+    advice = "call isotone.freeze(network) first, or isotone.load(path)"
+    if hasattr(value, "fit"):
+        advice = "give the `network_` of a fitted estimator"
+    raise TypeError(f"{job} a FrozenNetwork; got {type(value).__name__}: {advice}")

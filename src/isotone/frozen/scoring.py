@@ -91,6 +91,7 @@ class Scoring:
     ) -> Scored:
         table, engine = open_table(source), Engine(self.frozen, on_unseen=self.on_unseen)
         refuse_overwriting([split_tree(target)[0]], [split_tree(source)[0]])
+        table.require(self.frozen.inputs.names)
         kept = _kept_schema(table, self.keep, target)
         nothing = np.empty((0, len(self.frozen.inputs.encoded)))
         outputs = self.outputs(self.frozen.score_features(nothing))

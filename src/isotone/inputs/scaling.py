@@ -98,6 +98,7 @@ class Scaling:
         kinds: Kind | Log | Sequence[Kind | Log] = "standard",
         *,
         sample_weight: ArrayLike | None = None,
+        features: Sequence[str] | None = None,
     ) -> Scaling:
         """Choose centers and factors from training rows.
 
@@ -106,8 +107,9 @@ class Scaling:
         X : (n_rows, n_features)
         kinds : one kind for all columns, or one per column
         sample_weight : (n_rows,), positive; how often every row counts
+        features : names of the columns, for messages
         """
-        table = finite_table(X)
+        table = finite_table(X, features)
         if len(table) == 0:
             raise ValueError("`X` has no rows; a scaling is fitted on at least one")
         each = [kinds] * table.shape[1] if isinstance(kinds, str | Log) else list(kinds)
@@ -117,7 +119,11 @@ class Scaling:
                 "or one per column"
             )
         weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        columns = [_fit_column(table[:, i], kind, i, weight) for i, kind in enumerate(each)]
+        names = [str(i) for i in range(len(each))] if features is None else map(repr, features)
+        columns = [
+            _fit_column(x, kind, name, weight)
+            for x, kind, name in zip(table.T, each, names, strict=True)
+        ]
         return cls(*(np.array(values) for values in zip(*columns, strict=True)))
 
     @classmethod
@@ -249,7 +255,7 @@ def numbers(values: Any) -> Floats:
 
 
 def _fit_column(
-    x: Floats, kind: Kind | Log, column: int, weight: Floats | None
+    x: Floats, kind: Kind | Log, column: str, weight: Floats | None
 ) -> tuple[bool, float, float, float, float]:
     if kind == "identity":
         return False, 0.0, 1.0, 0.0, 1.0
@@ -269,7 +275,7 @@ def _fit_column(
 
 
 def _fit_log(
-    x: Floats, kind: Log, column: int, weight: Floats | None
+    x: Floats, kind: Log, column: str, weight: Floats | None
 ) -> tuple[bool, float, float, float, float]:
     floor = float(np.min(x + kind.offset)) if kind.floor is None else kind.floor
     if kind.floor is not None and not 0 < floor < np.inf:

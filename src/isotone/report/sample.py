@@ -88,6 +88,7 @@ def read_sample(
     """
     check_choice("on_unseen", on_unseen, get_args(Rule))
     table, inputs = open_table(path), frozen.inputs
+    table.require(inputs.names)
     target = outcomes.target if asked or outcomes.target in table.columns else None
     if target is not None and outcomes.kind == "values" and frozen.n_outputs > 1:
         target = _refuse_one_of_several(frozen, target) if asked else None

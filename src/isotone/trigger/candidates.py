@@ -144,8 +144,9 @@ def _read(
     texts = [*event, *keep_labels]
     inputs = engine.network.inputs
     columns = dict.fromkeys([*inputs.names, target, *texts, *keep_values])
-    parts, n_rows = [], 0
-    for batch in open_table(path).batches(list(columns)):
+    parts, n_rows, table = [], 0, open_table(path)
+    table.require(inputs.names)
+    for batch in table.batches(list(columns)):
         score = engine.score_batch([batch.column(name) for name in inputs.names], n_rows)
         is_signal = _is_signal(batch, target, n_rows)
         for name in event:
