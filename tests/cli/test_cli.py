@@ -410,6 +410,9 @@ def test_score_several_outputs(
 ) -> None:
     frozen = network(3, outputs="logits", classes=classes, precision="float32")
     model, out = save(table.with_name("a.isotone"), frozen), table.with_name("out.parquet")
+    told = run("score", model, table, "--out", out, "--on-unseen", "0").err
+    assert "one score, but there are 3 outputs" in told
+    assert "`--on-unseen skip`" in told
     assert run("score", model, table, "--out", out, "--probability").code == 0
     found = columns_of(out)
     assert list(found) == [f"score_{n}" for n in names] + [f"probability({n})" for n in names]

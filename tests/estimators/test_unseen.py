@@ -85,6 +85,17 @@ def test_a_number_is_the_score() -> None:
         assert model.predict(NEW)[1] == -2.5
 
 
+def test_a_number_is_no_score_of_several_outputs() -> None:
+    options = QUICK | {"monotonic_cst": None}
+    several = np.column_stack([X["debt"], X["debt"]])
+    for kind, y in ((MonotonicClassifier, np.arange(N) % 3), (MonotonicRegressor, several)):
+        outputs = "`on_unseen=0.0` is one score, but there are [23] outputs.*choose .* 'skip'"
+        with pytest.raises(ValueError, match=outputs):
+            kind(on_unseen=0.0, **options).fit(X, y)
+        with pytest.raises(ValueError, match=outputs):
+            kind(**options).fit(X, y).set_params(on_unseen=0.0).predict(X)
+
+
 @pytest.mark.parametrize("policy", ["missing", "skip"])
 def test_a_regressor_judges_the_rows_it_scores(policy: Any) -> None:
     model = MonotonicRegressor(on_unseen=policy, **QUICK).fit(X[["debt"]], X["debt"])

@@ -161,3 +161,17 @@ def test_what_learned_from_numbers_does_not_take_categories(
     assert run("train numbers.parquet --out out", QUICK) == 0
     assert run(command) == 2
     assert "column 'zone' is stored as categories" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("fill", [-1, 2, 5.0, -0.5])
+def test_a_fill_that_is_no_rank_is_refused(fill: float) -> None:
+    message = r"fill of column 'g' is .*; it must be a rank.*from 0, 'a', to 1, 'b'"
+    with pytest.raises(ValueError, match=message):
+        Ordered("g", ("a", "b"), fill=fill)
+    assert [Ordered("g", ("a", "b"), fill).fill for fill in (0, 0.5, 1)] == [0, 0.5, 1]
+
+
+@pytest.mark.parametrize("kind", [Category, Ordered])
+def test_one_text_is_no_list_of_categories(kind: Any) -> None:
+    with pytest.raises(ValueError, match=r"of column 'c' are 'abc', one text, .* give a tuple"):
+        kind("c", "abc")

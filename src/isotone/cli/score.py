@@ -16,6 +16,7 @@ from isotone.cli.terminal import errors, output, printable
 from isotone.data.table import open_table, split_tree
 from isotone.files import refuse_overwriting
 from isotone.frozen.scoring import Scored, Scoring, outputs_of, score_directory, tables_in
+from isotone.inputs.chain import refuse_one_score
 from isotone.workers import workers_of
 
 
@@ -54,9 +55,9 @@ def score(
         check_directory(Path(out))
     written = outputs_of(Path(table), Path(out)) if is_directory else [split_tree(out)[0]]
     refuse_overwriting(written, [model])
-    scoring = Scoring(
-        isotone.load(model), _kept(keep, Path(table)), probability, policy_of(on_unseen)
-    )
+    frozen, policy = isotone.load(model), policy_of(on_unseen)
+    refuse_one_score(policy, frozen.n_outputs)
+    scoring = Scoring(frozen, _kept(keep, Path(table)), probability, policy)
     if is_directory:
         scored = _score_files(scoring, Path(table), Path(out), workers, scheduler)
     elif scheduler is not None:

@@ -35,7 +35,7 @@ from isotone.estimators.validation import (
     validate_names,
 )
 from isotone.freezing.margin import certified
-from isotone.inputs.chain import Inputs, Policy
+from isotone.inputs.chain import Inputs, Policy, refuse_one_score
 from isotone.inputs.columns import Category
 from isotone.inputs.frames import column_names, has_names
 from isotone.losses import Loss
@@ -99,6 +99,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _score_rows(self, X: Any) -> Floats:
         check_is_fitted(self)
+        refuse_one_score(self.on_unseen, self.network_.n_outputs)
         return self.network_.score(self._raw(X), self.on_unseen).astype(np.float64)
 
     def _score_known(
@@ -193,6 +194,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         classes: tuple[str, ...] | None = None,
     ) -> Self:
         """Fit the network to targets (n_rows, n_targets)."""
+        refuse_one_score(parameters.on_unseen, n_outputs)
         names = self._names()
         table = self._directions(names, n_outputs)
         cst, missing = table[:, : len(names)], table[:, len(names) :]

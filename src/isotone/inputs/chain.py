@@ -333,6 +333,16 @@ def check_policy(on_unseen: Any) -> Policy:
     return float(on_unseen)
 
 
+def refuse_one_score(on_unseen: Policy, n_outputs: int) -> None:
+    """Raise `ValueError` if one number would be the score of several outputs."""
+    if n_outputs > 1 and not isinstance(on_unseen, str):
+        raise ValueError(
+            f"`on_unseen={on_unseen!r}` is one score, but there are {n_outputs} outputs, of which "
+            "none would win; choose 'error', 'missing' or 'skip' (on the command line "
+            "`--on-unseen skip`)"
+        )
+
+
 def _unseen_as_missing(column: Column, arrays: list[Reals]) -> list[Reals]:
     """Features of a column with infinite entries, which mark the unseen, as if missing."""
     if isinstance(column, Category):

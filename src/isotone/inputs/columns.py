@@ -77,6 +77,7 @@ class Category:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        _refuse_one_text(self.name, self.categories)
         _check_categories(self.name, [text for text in self.categories if text is not None])
 
     @property
@@ -121,8 +122,16 @@ class Ordered:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        _refuse_one_text(self.name, self.categories)
         _check_categories(self.name, self.categories)
         object.__setattr__(self, "fill", _checked_fill(self.name, self.fill))
+        highest = len(self.categories) - 1
+        if self.fill is not None and not 0 <= self.fill <= highest:
+            raise ValueError(
+                f"the fill of column {self.name!r} is {self.fill:g}; it must be a rank, or "
+                f"between two: give a number from 0, {self.categories[0]!r:.50}, to {highest}, "
+                f"{self.categories[-1]!r:.50}"
+            )
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -230,6 +239,14 @@ def _checked_fill(name: str, fill: Any) -> float | None:
     if isinstance(fill, bool) or not isinstance(fill, Real) or not math.isfinite(fill):
         raise ValueError(f"the fill of column {name!r} is {fill!r:.50}; it must be finite or None")
     return float(fill) + 0.0  # no negative zero: equal fills are one model
+
+
+def _refuse_one_text(name: str, categories: Any) -> None:
+    if isinstance(categories, str):
+        raise ValueError(
+            f"the categories of column {name!r} are {categories!r:.50}, one text, whose letters "
+            "would be categories; they must be several texts: give a tuple, such as ('a', 'b')"
+        )
 
 
 def _check_categories(name: str, categories: Sequence[Any]) -> None:
