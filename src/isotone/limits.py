@@ -39,11 +39,13 @@ WIDTH = Limit(65536, "units are computed by one step", "use narrower layers")
 MATRIX = Limit(2**24, "weights are in one step", "use narrower layers, or smaller images")
 STEPS = Limit(
     1024,
-    "steps are in the network (blends and members count as one more)",
+    "steps are in the network (residual blocks and members count as one more)",
     "use fewer layers",
 )
 DEPTH = Limit(
-    16, "blends or members are nested in one another", "put residual blocks one after the other"
+    16,
+    "residual blocks or members are nested in one another",
+    "put residual blocks one after the other",
 )
 FEATURES = Limit(16384, "features are read", "leave some out")
 OUTPUTS = Limit(4096, "outputs are computed", "split them among several networks")

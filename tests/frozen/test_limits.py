@@ -300,7 +300,7 @@ def test_networks_that_could_not_be_frozen_are_refused_before_training() -> None
     block: Any = LipschitzLinear(2, 2)
     for _ in range(17):
         block = Residual(LipschitzLinear(2, 2), block)
-    with pytest.raises(ValueError, match="17 blends or members are nested"):
+    with pytest.raises(ValueError, match="17 residual blocks or members are nested"):
         LipschitzNetwork([LipschitzLinear(1, 2), block, LipschitzLinear(2, 1)])
     with pytest.raises(ValueError, match="steps are in the network"):
         LipschitzNetwork([LipschitzLinear(1, 1), *(GroupSort(group_size=1) for _ in range(1024))])

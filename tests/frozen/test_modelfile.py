@@ -206,7 +206,7 @@ def test_deeply_nested_blends_are_refused(path: Path) -> None:
             content["steps"] = [blend]
 
     rewrite(path, nest)
-    with pytest.raises(ValueError, match="17 blends or members are nested"):
+    with pytest.raises(ValueError, match="17 residual blocks or members are nested"):
         load(path)
 
 

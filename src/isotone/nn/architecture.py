@@ -141,8 +141,8 @@ def _check_sizes(layers: nn.Sequential, n_features: int) -> None:
     """Refuse what could be trained but not be frozen."""
     limits.FEATURES.check(n_features)
     leaves = [m for m in layers.modules() if not isinstance(m, nn.Sequential)]
-    n_blends = sum(isinstance(m, Residual) for m in leaves)
-    limits.STEPS.check(len(leaves) + n_blends)
+    n_blocks = sum(isinstance(m, Residual) for m in leaves)
+    limits.STEPS.check(len(leaves) + n_blocks)
     limits.DEPTH.check(_depth(layers))
     weights = [m.weight for m in leaves if isinstance(m, BoundedLayer)]
     limits.TENSORS.check(2 * len(weights) + 1)
