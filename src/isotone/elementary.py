@@ -14,7 +14,6 @@ import numpy as np
 
 from isotone.typing import Floats
 
-LOG_ERROR = 2.0**-40  # absolute error of `log`
 EXP_ERROR = 2.0**-48  # relative error of `exp`
 EXP_GRID = 2.0**-30  # `monotone_exp` snaps to multiples of this
 EXP_LIMIT = 700.0  # arguments of `exp` are clamped to plus or minus this

@@ -37,7 +37,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone import rounding
 from isotone.checks import is_count
 from isotone.inputs.scaling import Scaling, as_numbers, finite_table
 from isotone.typing import Floats, Indices
@@ -175,32 +174,6 @@ class Knots:
                 f"{self.n_features} raw columns"
             )
         return array[..., self.columns]
-
-    def names(self, features: Sequence[str]) -> list[str]:
-        """Names of the copies: `income[0]`, `income[1]`, ..."""
-        first = np.searchsorted(self.columns, self.columns)
-        numbers = np.arange(self.n_copies) - first
-        repeated = self.spread(list(features))
-        return [f"{name}[{k}]" for name, k in zip(repeated, numbers, strict=True)]
-
-    def steepest(self, slopes: ArrayLike) -> Floats:
-        r"""Slope bounds of raw columns, :math:`\max_j \lambda_j a_j`, (n_features,).
-
-        Parameters
-        ----------
-        slopes : (n_copies,), bounds λ of the slope along every copy, per unit of the copy, such
-            as the larger of `abs(low)` and `abs(high)` of `Certificate.slopes[j].scaled`
-        """
-        sizes = np.abs(np.asarray(slopes, dtype=np.float64))
-        if sizes.shape != (self.n_copies,) or not np.all(np.isfinite(sizes)):
-            raise ValueError(
-                f"`slopes` has shape {sizes.shape}; give a finite one for each of "
-                f"{self.n_copies} copies"
-            )
-        raw = rounding.multiply(sizes, self.scaling.factor)
-        starts = np.searchsorted(self.columns, np.arange(self.n_features))
-        steepest: Floats = np.maximum.reduceat(raw, starts)
-        return steepest
 
 
 def check_tiles(columns: Sequence[int], scaling: Scaling) -> None:
