@@ -14,12 +14,13 @@ import os
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from sklearn.datasets import fetch_file
+
+from isotone.files import replacing
 
 _UCI = "https://archive.ics.uci.edu/static/public/"  # followed by the number of a data set
 _REFERENCE = "https://raw.githubusercontent.com/niklasnolte/monotonic_tests/main/data/"
@@ -139,7 +140,8 @@ def _fetch(name: str, path: Path) -> Path:
             f"{source.url} has changed: its sha256 is {digest}, but must be {source.sha256}; "
             f"find the old file and {advice}"
         )
-    with _whole(path) as part:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as part:
         part.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
     return path
 
@@ -170,12 +172,3 @@ def index(content: bytes, member: str) -> bytes:
         lines.append(f"{name},{first},{n_rows}\n")
         first += n_rows
     return "".join(lines).encode()
-
-
-@contextmanager
-def _whole(path: Path) -> Iterator[Path]:
-    """A path to write to that becomes `path` when all is written."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + f".{os.getpid()}")
-    yield part
-    part.replace(path)
