@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from isotone.checks import check_fraction, check_weights
 from isotone.cli.columns import Columns, check_numbers
 from isotone.cli.options import spelled
-from isotone.cli.target import Target, read_target
+from isotone.cli.target import TargetColumn, read_target
 from isotone.cli.terminal import errors, printable
 from isotone.data.table import Table, open_table
 from isotone.estimators.columns import MAX_CATEGORIES, find_inputs
@@ -52,7 +52,7 @@ def read_rows(
     loss: str,
     gaps_allowed: bool,
     positive: str | None = None,
-) -> tuple[Target, Sample, Sample]:
+) -> tuple[TargetColumn, Sample, Sample]:
     """What is learned, rows to train on, and rows to judge by: a part of them, or a table."""
     _refuse_text(table, columns)
     X, cells, weight = _read(table, columns, weights)
@@ -246,7 +246,7 @@ def _read_validation(
     path: str,
     columns: Columns,
     inputs: Inputs,
-    target: Target,
+    target: TargetColumn,
     weights: str | None,
     gaps_allowed: bool,
 ) -> Sample:
@@ -265,7 +265,7 @@ def _read_validation(
     return Sample(X.take(counted), y, None if weight is None else weight[counted])
 
 
-def _same_classes(target: Target, other: Target, y: NDArray[Any]) -> NDArray[Any]:
+def _same_classes(target: TargetColumn, other: TargetColumn, y: NDArray[Any]) -> NDArray[Any]:
     """Classes of other rows, if training rows have them."""
     if target.classes is None or other.classes is None:
         if target.classes != other.classes:
@@ -293,7 +293,9 @@ def _refuse_new_gaps(path: str, X: pa.Table, other: pa.Table) -> None:
             )
 
 
-def _split(path: str, sample: Sample, target: Target, fraction: float) -> tuple[Sample, Sample]:
+def _split(
+    path: str, sample: Sample, target: TargetColumn, fraction: float
+) -> tuple[Sample, Sample]:
     """Rows to train on and a fraction to judge by, without rows that are like no others."""
     _, left = split(len(sample.y), fraction)
     left &= ~_only_there(_traits(sample, target), left)
@@ -305,7 +307,7 @@ def _split(path: str, sample: Sample, target: Target, fraction: float) -> tuple[
     return sample.take(np.flatnonzero(~left)), sample.take(np.flatnonzero(left))
 
 
-def _traits(sample: Sample, target: Target) -> Iterator[NDArray[Any]]:
+def _traits(sample: Sample, target: TargetColumn) -> Iterator[NDArray[Any]]:
     """What tells rows apart that a model may know or not: classes, categories, missing values."""
     if target.labels is not None:
         yield sample.y

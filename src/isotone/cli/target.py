@@ -26,7 +26,7 @@ _REGRESSION = get_args(RegressionLoss)
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetColumn:
     """What is learned.
 
     Parameters
@@ -133,7 +133,7 @@ class Target:
         advice = suggest(named, classes, f"choose from {', '.join(classes[:20])}")
         raise ValueError(f"`{option}` names a class that {self.name!r} does not hold; {advice}")
 
-    def with_positive(self, named: str | None) -> Target:
+    def with_positive(self, named: str | None) -> TargetColumn:
         """The target whose scores, of two classes, are about the class named."""
         if named is None:
             return self
@@ -154,7 +154,7 @@ class Target:
 
 def read_target(
     name: str, column: pa.Array, loss: str, numbers: Indices, varied: bool = True
-) -> tuple[Target, NDArray[Any]]:
+) -> tuple[TargetColumn, NDArray[Any]]:
     """The target, and its value or class in every row.
 
     Classes are: text, truths, what is stored as categories, numbers of which there are just two,
@@ -209,7 +209,7 @@ def _check_gaps(name: str, numbers: Indices, gaps: NDArray[Any]) -> None:
         )
 
 
-def _of_texts(name: str, texts: list[str]) -> tuple[Target, NDArray[Any]]:
+def _of_texts(name: str, texts: list[str]) -> tuple[TargetColumn, NDArray[Any]]:
     y = np.array(texts)
     classes = np.unique(y)
     if len(classes) > MAX_CATEGORIES:
@@ -219,15 +219,15 @@ def _of_texts(name: str, texts: list[str]) -> tuple[Target, NDArray[Any]]:
             "column if it should hold numbers"
         )
     if sorted(map(str.casefold, classes.tolist())) == ["false", "true"]:
-        return Target(name, tuple(sorted(classes.tolist(), key=str.casefold))), y
-    return Target(name, tuple(classes.tolist()), is_text=True), y
+        return TargetColumn(name, tuple(sorted(classes.tolist(), key=str.casefold))), y
+    return TargetColumn(name, tuple(classes.tolist()), is_text=True), y
 
 
-def _of_numbers(name: str, values: Floats, loss: str) -> tuple[Target, NDArray[Any]]:
+def _of_numbers(name: str, values: Floats, loss: str) -> tuple[TargetColumn, NDArray[Any]]:
     unique = np.unique(values)
     whole = bool(np.all(unique == np.rint(unique)))
     if loss in _REGRESSION or (not loss and len(unique) != 2):
-        return Target(name, few=len(unique) <= _FEW and not loss and whole), values
+        return TargetColumn(name, few=len(unique) <= _FEW and not loss and whole), values
     if len(unique) > 2 and (len(unique) > MAX_CATEGORIES or not whole):
         raise ValueError(
             f"`--loss {loss}` needs classes but {name!r} holds {len(unique)} numbers such as "
@@ -236,9 +236,9 @@ def _of_numbers(name: str, values: Floats, loss: str) -> tuple[Target, NDArray[A
         )
     if not whole:  # two of them, which scikit-learn would not take for classes
         names = [repr(value).removesuffix(".0") for value in unique.tolist()]
-        return Target(name, tuple(names)), np.array(names)[np.searchsorted(unique, values)]
+        return TargetColumn(name, tuple(names)), np.array(names)[np.searchsorted(unique, values)]
     y = values.astype(np.int64) if np.abs(unique).max() < _EXACT else values
-    return Target(name, tuple(np.unique(y).tolist())), y
+    return TargetColumn(name, tuple(np.unique(y).tolist())), y
 
 
 def _check_variety(name: str, cells: NDArray[Any]) -> None:

@@ -29,7 +29,7 @@ from isotone.cli.options import (
     spelled,
 )
 from isotone.cli.rows import Sample, read_rows
-from isotone.cli.target import Target
+from isotone.cli.target import TargetColumn
 from isotone.cli.terminal import output, printable
 from isotone.data.table import open_table, split_tree
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
@@ -187,7 +187,7 @@ def _loss(text: str | None) -> tuple[str, float | None]:
 
 
 def _estimator(
-    target: Target, columns: Columns, loss: str, level: float | None, class_weight: str
+    target: TargetColumn, columns: Columns, loss: str, level: float | None, class_weight: str
 ) -> MonotonicEstimator:
     from isotone.estimators.classifier import MonotonicClassifier
     from isotone.estimators.regressor import MonotonicRegressor
