@@ -14,6 +14,7 @@ import pytest
 from isotone import FrozenNetwork, Scaling, export, freeze
 from isotone.export import json as json_export
 from isotone.export import parity
+from isotone.export.claim import claim
 from isotone.export.comparators import rounds
 from isotone.export.exactness import float32_shift, in_precision, within
 from isotone.export.json import Json
@@ -261,7 +262,7 @@ class TestJson:
     def test_what_is_no_export_is_refused(
         self, change: dict[str, Any], message: str, tmp_path: Path
     ) -> None:
-        data = json_export.to_dict(small()) | change
+        data = json_export.to_dict(small(), claim(Json(), small())) | change
         (tmp_path / "x").write_text(json.dumps(data))
         with pytest.raises(ValueError, match=message):
             json_export.read(tmp_path / "x")
@@ -273,7 +274,7 @@ class TestJson:
             json_export.read(tmp_path / "x")
 
     def test_an_entry_that_lacks_is_named(self, tmp_path: Path) -> None:
-        data = json_export.to_dict(small())
+        data = json_export.to_dict(small(), claim(Json(), small()))
         del data["grid"]
         (tmp_path / "x").write_text(json.dumps(data))
         with pytest.raises(ValueError, match="lacks 'grid'"):

@@ -33,7 +33,8 @@ from isotone import (
     limits,
     load,
 )
-from isotone.export.json import read, to_dict
+from isotone.export.claim import claim
+from isotone.export.json import Json, read, to_dict
 from isotone.frozen import modelfile, reference
 from isotone.frozen.steps import Dense, Pointwise, Sort, Step, residual_block
 from isotone.training.fused import FusedTrainer
@@ -165,7 +166,7 @@ def test_json_text_and_its_nesting_are_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, deepest = tmp_path / "x.json", limits.NESTING.largest
-    data = to_dict(small())
+    data = to_dict(small(), claim(Json(), small()))
     for depth, message in ((deepest - 2, ""), (deepest, "nested in JSON; the limit is 64")):
         provenance: Any = {}
         for _ in range(depth):
