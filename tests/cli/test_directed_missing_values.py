@@ -67,12 +67,13 @@ def test_missing_values_without_a_meaning_have_no_direction(
     assert "missing(income)'` is about missing values, which are refused here; add" in said
 
 
-def test_tables_are_scored_with_knots() -> None:
+def test_tables_are_scored_with_knots(capsys: pytest.CaptureFixture[str]) -> None:
     """A free column gets knots where its missing values have a direction."""
     asked = ["--missing", "indicator", "--decreasing", "missing(income)", "--categorical", "city"]
     assert run(*asked) == 0
     frozen = isotone.load("m.isotone")
     assert frozen.inputs.copies
+    assert "seen through knots, in place of a scaling: income\n" in capsys.readouterr().out
     with pytest.raises(SystemExit) as ended:
         cli.main(["score", "m.isotone", "table.csv", "--out", "scores.csv"])
     assert not ended.value.code

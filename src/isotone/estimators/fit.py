@@ -87,6 +87,8 @@ def fit_network(
     files = [None if checkpoints is None else checkpoints / name for name in ("scan", "members")]
     scaling = automatic.fit_scaling(parameters.scaling, task.rows, task.columns)
     view = View.of(scaling, task.inputs, task.knots)
+    if parameters.verbose:
+        _tell_knots(replace(task.inputs, copies=view.copies))
     rows, design = _scaled(task, view), _design(task, view, parameters)
     recipe = _recipe(parameters, len(rows), seed)
     own = view.sources[: len(view.sources) - task.n_indicators]  # without indicators
@@ -107,6 +109,13 @@ def fit_network(
         design, members, rows, recipe, folds=folds, checkpoint=files[1], progress=progress
     )
     return Fit(_freeze(task, members, view), history, lipschitz)
+
+
+def _tell_knots(inputs: Inputs) -> None:
+    """Say which columns the network sees through knots, whatever scaling was asked for."""
+    names = [name for name, n in zip(inputs.encoded, inputs.counts, strict=True) if n > 1]
+    if names:
+        print(f"seen through knots, in place of a scaling: {', '.join(names)}")
 
 
 def _freeze(task: Task, members: list[MonotonicNetwork], view: View) -> FrozenNetwork:
