@@ -187,7 +187,7 @@ int main() {{
 
 _SCORE = """\
 // Many events: n rows of n_columns numbers, float or double, one after the other. Writes n rows
-// of n_outputs scores, and returns how many events had a NaN or an infinity.
+// of n_outputs scores, and returns how many events have none and got `fill`.
 template <class Real>
 std::size_t score(const Real* rows, std::size_t n, Number* out, Number fill = quiet_nan) {
     return runtime::score_rows<numbers::Sizes, numbers::model>(rows, n, fill, out);
@@ -229,7 +229,7 @@ std::size_t score_encoded(Read read, std::size_t n, Number* out, Number fill) {
 }
 
 // Many events: n rows of n_columns numbers, float or double, one after the other. Writes n rows
-// of n_outputs scores, and returns how many events hold what the model does not know.
+// of n_outputs scores, and returns how many events have none and got `fill`.
 template <class Real>
 std::size_t score(const Real* rows, std::size_t n, Number* out, Number fill = quiet_nan) {
     const auto read = [=](std::size_t e, int i) { return rows[e * n_columns + i]; };

@@ -288,7 +288,7 @@ ISOTONE_BOTH Score score(const Real* x, Number fill = quiet_nan) {{
     return result;
 }}
 
-// Many events: n rows of n_columns numbers; returns how many had a NaN or an infinity.
+// Many events: n rows of n_columns numbers; returns how many have no score and got `fill`.
 template <class Real>
 ISOTONE_BOTH std::size_t score(const Real* rows, std::size_t n, Number* out,
                                Number fill = quiet_nan) {{
