@@ -203,7 +203,7 @@ class TestFreezingAgain:
             freeze(small(), precision="float16")  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="`grid='fine'` must be a power of two"):
             freeze(small(), grid="fine")  # type: ignore[arg-type]
-        with pytest.raises(ValueError, match="`clip=0` must be between"):
+        with pytest.raises(ValueError, match=r"`clip=0\.0` must be between"):
             freeze(small(), clip=0)
         with pytest.raises(TypeError, match="must be a fitted Scaling"):
             freeze(small(), scaling="standard")  # type: ignore[arg-type]
