@@ -65,3 +65,10 @@ def test_what_is_allowed_comes_back() -> None:
     directions = checks.check_directions("cst", [1, -1.0], 2, 2)
     assert directions.dtype == np.int8
     assert directions.tolist() == [[1, -1], [1, -1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"), [("nope", "no hint"), ("bb", "did you mean 'b'?"), ("INCME", "'income'?")]
+)
+def test_only_a_name_that_is_close_is_suggested(name: str, advice: str) -> None:
+    assert advice in checks.suggest(name, ["income", "b", "debt"], "no hint")

@@ -153,7 +153,7 @@ def refuse_rivals(
             )
 
 
-def suggest(name: str, known: Sequence[str], otherwise: str, cutoff: float = 0.6) -> str:
+def suggest(name: str, known: Sequence[str], otherwise: str, cutoff: float = 0.65) -> str:
     """Advice about an unknown name: the known one most like it in any case, or `otherwise`.
 
     >>> suggest("PT", ["pt", "eta"], "choose another column")
