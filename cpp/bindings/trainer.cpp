@@ -42,7 +42,7 @@ Loss find_loss(const std::string& name) {
 class Stack {
 public:
     Stack(const std::vector<int>& widths, const std::vector<int>& group_sizes,
-          const std::string& chain, const std::string& loss) {
+          const std::string& chain, const std::string& loss, bool learns_lipschitz) {
         const std::size_t n_layers = widths.size() - 1;
         if (widths.size() < 2 || n_layers > max_layers || group_sizes.size() != n_layers)
             fail("between 1 and " + std::to_string(max_layers) +
@@ -65,7 +65,7 @@ public:
         const Loss kind = find_loss(loss);
         const bool has_labels = kind == Loss::cross_entropy;
         shape_ = {layers_.data(), static_cast<int>(n_layers), offset, kind,
-                  has_labels ? 1 : widths.back()};
+                  has_labels ? 1 : widths.back(), learns_lipschitz};
     }
     Stack(const Stack&) = delete;
 
@@ -189,11 +189,11 @@ void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_sca
            std::optional<Array<const T>> sample_weight,
            std::optional<Array<const std::int32_t>> order, std::size_t batch_size,
            Array<const double> schedule, double beta1, double beta2, double eps,
-           Array<double> losses, int threads, const std::string& isa) {
+           double lipschitz_rate, Array<double> losses, int threads, const std::string& isa) {
     const Shape& shape = stack.shape();
     const Members<T> members = {bounds, feature_scale, residual, loss_parameter};
     members.check(shape);
-    const std::size_t n_members = members.count(), n_parameters = shape.n_parameters;
+    const std::size_t n_members = members.count(), n_parameters = shape.n_parameters();
     check_size("parameters", parameters, n_members * n_parameters);
     check_size("first_moment", first_moment, n_members * n_parameters);
     check_size("second_moment", second_moment, n_members * n_parameters);
@@ -207,7 +207,8 @@ void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_sca
     if (batch_size < 1) fail("`batch_size` must be positive.");
     static_assert(sizeof(AdamStep) == 3 * sizeof(double));
     check_size("schedule", schedule, 3 * ((n_visits + batch_size - 1) / batch_size));
-    const Adam adam = {beta1, beta2, eps, reinterpret_cast<const AdamStep*>(schedule.data())};
+    const Adam adam = {beta1, beta2, eps, lipschitz_rate,
+                       reinterpret_cast<const AdamStep*>(schedule.data())};
 
     const TrainerKernels<T>& kernels = trainer(choose_kernels(isa), T{});
     nb::gil_scoped_release release;
@@ -232,7 +233,7 @@ void evaluate(const Stack& stack, Array<const T> bounds, Array<const T> feature_
     const Shape& shape = stack.shape();
     const Members<T> members = {bounds, feature_scale, residual, loss_parameter};
     members.check(shape);
-    const std::size_t n_members = members.count(), n_parameters = shape.n_parameters;
+    const std::size_t n_members = members.count(), n_parameters = shape.n_parameters();
     const Table<T> table = {x, y, sample_weight};
     table.check(shape, n_members);
     const std::size_t n_predicted = table.n_rows(shape) * shape.n_outputs();
@@ -259,7 +260,8 @@ void bind(nb::module_& m) {
     m.def("train", train<T>, "stack"_a, "bounds"_a, "feature_scale"_a, "residual"_a,
           "loss_parameter"_a, "parameters"_a.noconvert(), "first_moment"_a.noconvert(),
           "second_moment"_a.noconvert(), "x"_a, "y"_a, "sample_weight"_a.none(), "order"_a.none(),
-          "batch_size"_a, "schedule"_a, "beta1"_a, "beta2"_a, "eps"_a, "losses"_a.noconvert(),
+          "batch_size"_a, "schedule"_a, "beta1"_a, "beta2"_a, "eps"_a, "lipschitz_rate"_a,
+          "losses"_a.noconvert(),
           "threads"_a = 1, "isa"_a = "",
           "One epoch of Adam for each member; writes the mean loss of its batches to `losses`.");
     m.def("evaluate", evaluate<T>, "stack"_a, "bounds"_a, "feature_scale"_a, "residual"_a,
@@ -277,9 +279,9 @@ void bind_trainer(nb::module_& m) {
     m.attr("MAX_PARAMETERS") = max_parameters;
     nb::class_<Stack>(m, "Stack", "The shape of networks that are trained together.")
         .def(nb::init<const std::vector<int>&, const std::vector<int>&, const std::string&,
-                      const std::string&>(),
-             "widths"_a, "group_sizes"_a, "chain"_a, "loss"_a)
-        .def_prop_ro("n_parameters", [](const Stack& s) { return s.shape().n_parameters; });
+                      const std::string&, bool>(),
+             "widths"_a, "group_sizes"_a, "chain"_a, "loss"_a, "learns_lipschitz"_a = false)
+        .def_prop_ro("n_parameters", [](const Stack& s) { return s.shape().n_parameters(); });
     bind<float>(m);
     bind<double>(m);
 }

@@ -71,6 +71,13 @@ inline V exp_negative(V x) {
     return sum * reinterpret<V>(exponent << F::mantissa_bits);
 }
 
+// exp(x) of one number.
+template <class T>
+inline T exponential(T x) {
+    const T small = exp_negative(broadcast<Vector<T>>(x < 0 ? x : -x))[0];
+    return x < 0 ? small : 1 / small;
+}
+
 // log(x) for normal x >= 1: with x = m 2^k and s = (m - 1) / (m + 1) it is
 // k log(2) + 2 (s + s^3/3 + ...).
 template <class V>

@@ -50,6 +50,7 @@ public:
             for (int k = 0; k < n_sizes; ++k) seen += normalized.ratio[k];
             for (int j = 0; j < layer.n_out; ++j) seen += absolute(parameters[layer.bias + j]);
         }
+        if (shape_.learns_lipschitz) seen += set_lipschitz(parameters + shape_.n_weights);
         // Sorters may lose a NaN; the loss must not.
         spoiled_ = seen - seen;
     }
@@ -88,12 +89,14 @@ public:
     // Also gives the gradient, in the workspace.
     double differentiate(Visits visits, double total) {
         const std::size_t chunk_rows = static_cast<std::size_t>(n_tiles_) * tile_rows;
-        __builtin_memset(space_.sums, 0, shape_.n_parameters * n_sums * sizeof(T));
+        const std::size_t n_entries = n_summed(shape_);
+        __builtin_memset(space_.sums, 0, n_entries * n_sums * sizeof(T));
         double loss = spoiled_;
         std::int32_t counting[max_tiles * tile_rows];
         while (visits.n > 0)
             loss += differentiate_chunk(take(visits, chunk_rows, counting), total);
-        collect_sums(space_.sums, shape_.n_parameters, space_.gradient);
+        collect_sums(space_.sums, n_entries, space_.gradient);
+        if (shape_.learns_lipschitz) differentiate_lipschitz(space_.gradient + shape_.n_weights);
         for (int i = 0; i < shape_.n_layers; ++i) {
             const std::size_t weight = shape_.layers[i].weight;
             carry_through(shape_.layers[i], parameters_ + weight, constants_.bounds[i],
@@ -139,7 +142,47 @@ private:
                          space_.sums + layer.weight * parts);
             add_units(gradient, space_.sums + layer.bias * parts);
         }
+        if (shape_.learns_lipschitz) {
+            const Tiles<V> out = {space_.layers[shape_.n_layers - 1].gradient, shape_.n_outputs(),
+                                  n_tiles};
+            add_products(out, {space_.layers[0].in, shape_.n_features(), n_tiles},
+                         space_.sums + shape_.n_weights * parts);
+        }
         return loss;
+    }
+
+    // λ = exp(θ), at most the largest, and the residual that goes with it. Gives the sum of |θ|.
+    T set_lipschitz(const T* theta) {
+        const int n = shape_.n_features();
+        T seen = 0;
+        for (int k = 0; k < n; ++k) {
+            const T largest = constants_.feature_scale[k];
+            space_.scale[k] = exponential(theta[k] < largest ? theta[k] : largest);
+            seen += absolute(theta[k]);
+        }
+        for (int j = 0; j < shape_.n_outputs(); ++j)
+            for (int k = 0; k < n; ++k)
+                space_.residual[j * n + k] = constants_.residual[j * n + k] * space_.scale[k];
+        scale_ = space_.scale;
+        residual_ = space_.residual;
+        return seen;
+    }
+
+    // With u = λ x the score is g(u) + r u, so that the derivative with respect to θ = log λ is
+    // the sum of W' dW' over the units of the first layer, and of r du over the outputs. The
+    // latter du, sums over events of (derivative of the output) u, are given in `gradient`.
+    void differentiate_lipschitz(T* gradient) const {
+        const int n = shape_.n_features(), n_units = shape_.layers[0].n_out;
+        const T* const weight = space_.layers[0].normalized.weight;
+        const T* const dweight = space_.gradient + shape_.layers[0].weight;
+        for (int k = 0; k < n; ++k) {
+            T sum = 0;
+            for (int j = 0; j < shape_.n_outputs(); ++j)
+                sum += constants_.residual[j * n + k] * gradient[j * n + k];
+            gradient[k] = sum;
+        }
+        for (int j = 0; j < n_units; ++j)
+            for (int k = 0; k < n; ++k) gradient[k] += weight[j * n + k] * dweight[j * n + k];
     }
 
     V* tile_in(int i, int tile) const {
@@ -165,7 +208,7 @@ private:
         V* const in = tile_in(0, tile);
         for (int k = 0; k < shape_.n_features(); ++k)
             for (int e = 0; e < size; ++e)
-                in[k * size + e] = space_.x[k * size + e] * constants_.feature_scale[k];
+                in[k * size + e] = space_.x[k * size + e] * scale_[k];
     }
 
     static void load_columns(const T* table, int n, Visits visits, V* tile) {
@@ -216,7 +259,7 @@ private:
         const int n = shape_.n_features();
         for (int j = 0; j < shape_.n_outputs(); ++j)
             for (int k = 0; k < n; ++k) {
-                const V coefficient = broadcast<V>(constants_.residual[j * n + k]);
+                const V coefficient = broadcast<V>(residual_[j * n + k]);
                 const V* x = space_.x + k * size;
                 for (int e = 0; e < size; ++e)
                     out[j * size + e] = multiply_add(coefficient, x[e], out[j * size + e]);
@@ -266,6 +309,8 @@ private:
     Workspace<T> space_;
     const int n_tiles_ = tiles_per_chunk<T>(shape_);
     const T* parameters_ = nullptr;
+    const T* scale_ = constants_.feature_scale;
+    const T* residual_ = constants_.residual;
     T spoiled_ = 0;
 };
 
@@ -279,9 +324,10 @@ T square_root(T x) {
         return __builtin_sqrt(x);
 }
 
-// As torch.optim.Adam; with a decay as torch.optim.AdamW.
+// As torch.optim.Adam; with a decay as torch.optim.AdamW. Of the parameters from `begin` to `end`.
 template <class T>
-void update(const TrainTask<T>& task, const AdamStep& step, const T* __restrict gradient) {
+void update(const TrainTask<T>& task, const AdamStep& step, const T* __restrict gradient,
+            std::size_t begin, std::size_t end) {
     T* const __restrict parameters = task.parameters;
     T* const __restrict first = task.first_moment;
     T* const __restrict second = task.second_moment;
@@ -289,12 +335,26 @@ void update(const TrainTask<T>& task, const AdamStep& step, const T* __restrict 
     const T rate2 = static_cast<T>(1 - task.adam.beta2), eps = static_cast<T>(task.adam.eps);
     const T step_size = static_cast<T>(step.step_size), decay = static_cast<T>(step.decay);
     const T root_correction = static_cast<T>(step.root_correction);
-    for (std::size_t i = 0; i < task.shape.n_parameters; ++i) {
+    for (std::size_t i = begin; i < end; ++i) {
         const T g = gradient[i];
         first[i] += (g - first[i]) * rate1;
         second[i] = second[i] * beta2 + rate2 * g * g;
         const T spread = square_root(second[i]) / root_correction + eps;
         parameters[i] = parameters[i] * decay - step_size * (first[i] / spread);
+    }
+}
+
+// Rates of their own, no decay, and limits: a λ that left them would not come back.
+template <class T>
+void update_lipschitz(const TrainTask<T>& task, const AdamStep& step, const T* gradient) {
+    constexpr T widest = static_cast<T>(log_lipschitz_range);
+    const std::size_t begin = task.shape.n_weights, end = task.shape.n_parameters();
+    update(task, {step.step_size * task.adam.lipschitz_rate, step.root_correction, 1}, gradient,
+           begin, end);
+    for (std::size_t i = begin; i < end; ++i) {
+        T& theta = task.parameters[i];
+        const T highest = task.constants.feature_scale[i - begin], lowest = highest - widest;
+        theta = theta > highest ? highest : theta < lowest ? lowest : theta;
     }
 }
 
@@ -315,7 +375,9 @@ double train(const TrainTask<T>& task) {
         member.set_parameters(task.parameters);
         loss += member.differentiate(batch, total) * total;
         weight += total;
-        update(task, *step++, member.gradient());
+        update(task, *step, member.gradient(), 0, task.shape.n_weights);
+        if (task.shape.learns_lipschitz) update_lipschitz(task, *step, member.gradient());
+        ++step;
     }
     return loss / weight;
 }
@@ -330,7 +392,7 @@ double evaluate(const EvaluateTask<T>& task) {
     if (!task.rows.y) return 0;
     if (!task.gradient) return member.evaluate(all, total);
     const double loss = member.differentiate(all, total);
-    __builtin_memcpy(task.gradient, member.gradient(), task.shape.n_parameters * sizeof(T));
+    __builtin_memcpy(task.gradient, member.gradient(), task.shape.n_parameters() * sizeof(T));
     return loss;
 }
 

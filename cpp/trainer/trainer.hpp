@@ -10,6 +10,7 @@
 namespace isotone {
 
 constexpr int max_layers = 32;
+constexpr double log_lipschitz_range = 13.8;  // a learned λ is at least e^-13.8 of the largest
 constexpr std::size_t max_parameters = 10'000'000;  // so that an int counts partial sums
 
 enum class Loss { cross_entropy, mse, l1, hinge, quantile };
@@ -27,15 +28,20 @@ struct Layer {
     std::size_t weight, bias;
 };
 
+// Where λ is learned, logarithms of it, one per feature, follow the parameters of the layers.
 struct Shape {
     const Layer* layers;
     int n_layers;
-    std::size_t n_parameters;
+    std::size_t n_weights;  // parameters of the layers
     Loss loss;
     int n_targets;
+    bool learns_lipschitz;
 
     ISOTONE_INLINE int n_features() const { return layers[0].n_in; }
     ISOTONE_INLINE int n_outputs() const { return layers[n_layers - 1].n_out; }
+    ISOTONE_INLINE std::size_t n_parameters() const {
+        return n_weights + (learns_lipschitz ? n_features() : 0);
+    }
 };
 
 // A table of n rows, C-contiguous; `weight` may be null, `y` too if there is no loss to compute.
@@ -51,8 +57,8 @@ struct Rows {
 template <class T>
 struct Constants {
     const T* bounds;          // (n_layers,)
-    const T* feature_scale;   // (n_features,)
-    const T* residual;        // (n_outputs, n_features)
+    const T* feature_scale;   // (n_features,); of a λ that is learned the logarithm of the largest
+    const T* residual;        // (n_outputs, n_features); per unit of λ where that is learned
     const T* loss_parameter;  // (n_outputs,)
 };
 
@@ -65,6 +71,7 @@ struct AdamStep {
 
 struct Adam {
     double beta1, beta2, eps;
+    double lipschitz_rate;  // of the logarithms of λ, relative to the rate of the weights
     const AdamStep* steps;  // one per batch
 };
 

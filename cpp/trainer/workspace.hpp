@@ -46,6 +46,16 @@ int tiles_per_chunk(const Shape& shape) {
     return tiles < 1 ? 1 : tiles > max_tiles ? max_tiles : static_cast<int>(tiles);
 }
 
+inline std::size_t n_residual(const Shape& shape) {
+    return static_cast<std::size_t>(shape.n_outputs()) * shape.n_features();
+}
+
+// Sums over events: for every parameter of the layers, and for every coefficient of the residual
+// if λ is learned.
+inline std::size_t n_summed(const Shape& shape) {
+    return shape.n_weights + (shape.learns_lipschitz ? n_residual(shape) : 0);
+}
+
 template <class T>
 struct LayerSpace {
     using V = Vector<T>;
@@ -60,8 +70,9 @@ struct Workspace {
     using V = Vector<T>;
     LayerSpace<T> layers[max_layers];
     V *x, *y, *share;  // one tile: features, targets, weights of events
-    V* sums;           // of the gradient, `n_sums` for each parameter
+    V* sums;           // of the gradient, `n_sums` for each entry
     T* gradient;
+    T *scale, *residual;  // λ and what goes with it, where λ is learned
     T* scratch;  // one number for each row or column of a layer
     T* zeros;    // likewise
 
@@ -83,8 +94,10 @@ struct Workspace {
         x = arena.take<V>(static_cast<std::size_t>(shape.n_features()) * size);
         y = arena.take<V>(static_cast<std::size_t>(shape.n_targets) * size);
         share = arena.take<V>(size);
-        sums = arena.take<V>(shape.n_parameters * (n_sums / n_lanes<V>));
-        gradient = arena.take<T>(shape.n_parameters);
+        sums = arena.take<V>(n_summed(shape) * (n_sums / n_lanes<V>));
+        gradient = arena.take<T>(n_summed(shape));
+        scale = arena.take<T>(shape.n_features());
+        residual = arena.take<T>(n_residual(shape));
         scratch = arena.take<T>(widest);
         zeros = arena.take<T>(widest);
         for (int i = 0; zeros && i < widest; ++i) zeros[i] = 0;

@@ -28,7 +28,12 @@ def instruction_sets() -> list[str]: ...
 
 class Stack:
     def __init__(
-        self, widths: Sequence[int], group_sizes: Sequence[int], chain: str, loss: str
+        self,
+        widths: Sequence[int],
+        group_sizes: Sequence[int],
+        chain: str,
+        loss: str,
+        learns_lipschitz: bool = False,
     ) -> None: ...
     @property
     def n_parameters(self) -> int: ...
@@ -51,6 +56,7 @@ def train(
     beta1: float,
     beta2: float,
     eps: float,
+    lipschitz_rate: float,
     losses: Any,
     threads: int = 1,
     isa: str = "",

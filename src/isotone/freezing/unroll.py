@@ -63,7 +63,7 @@ def unroll(network: LipschitzNetwork) -> list[Step]:
     """g as frozen steps in float64, the rescaling of the features included."""
     n = network.n_features
     state = _Unrolled([], network.input_shape, np.arange(n))
-    scale = network.lipschitz / network.lipschitz.max()
+    scale = network.lipschitz / network.constant
     for module in network.layers:
         _unroll(module, state)
     if not state.steps or not isinstance(state.steps[0], Dense):

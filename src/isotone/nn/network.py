@@ -36,13 +36,16 @@ MetricOrder = Literal[1, 2] | float
 
 _METRICS: dict[float, Metric] = {1: "1", 2: "2", math.inf: "inf"}
 _LEAST = 1e-20  # smallest λ
+_START = 0.1  # of a λ that is learned: small, or it does not find the features that need little
+LOG_RANGE = 13.8  # a λ that is learned is at least a millionth of the largest
 _DUAL = {"1": math.inf, "2": 2.0, "inf": 1.0}
 
 
 class Options(TypedDict, total=False):
     """The choices that both kinds of network share; see `LipschitzNetwork`."""
 
-    lipschitz: float | Sequence[float] | Floats
+    lipschitz: float | Sequence[float] | Floats | Literal["learned"]
+    lipschitz_max: float | Sequence[float] | Floats
     chain: Chain | None
     norm: Norm
     apply: Apply
@@ -58,12 +61,16 @@ class LipschitzNetwork(nn.Module):
     The per-layer bound is λ^(1/m) for m weight matrices (the paper's product starts at i = 0, but
     g has m matrices: we count m), λ being the largest λᵢ; the others come from rescaled inputs.
 
+    With ``lipschitz="learned"`` every λᵢ = exp θᵢ is a parameter: a feature that needs a steep
+    slope gets one, the others become flat, and the network is as robust as its task allows.
+
     Parameters
     ----------
     layers : widths of a dense network with GroupSort between its layers, such as [4, 20, 20, 1];
         or modules of `isotone.nn.layers` and activations of known constant, whose weights are
         initialized again
-    lipschitz : λ, or one λᵢ per feature, for scaled inputs
+    lipschitz : λ, or one λᵢ per feature, for scaled inputs; "learned" begins small
+    lipschitz_max : the largest λ that may be learned, or one per feature
     metric : p, one of 1, 2 and infinity
     chain : "one" or "inf"; by default "one" (the paper's) for one output and metric 1, otherwise
         "inf", which bounds every output by itself
@@ -82,13 +89,15 @@ class LipschitzNetwork(nn.Module):
     torch.Size([5, 1])
     """
 
-    feature_scale: Tensor
+    _scale: Tensor
+    log_lipschitz: nn.Parameter | None
 
     def __init__(
         self,
         layers: Layers,
         *,
-        lipschitz: float | Sequence[float] | Floats = 1.0,
+        lipschitz: float | Sequence[float] | Floats | Literal["learned"] = 1.0,
+        lipschitz_max: float | Sequence[float] | Floats = 8.0,
         metric: MetricOrder = 1,
         chain: Chain | None = None,
         norm: Norm = "columns",
@@ -107,9 +116,17 @@ class LipschitzNetwork(nn.Module):
         self.outputs: Outputs = check_choice("outputs", outputs, ("values", "logits"))
         self.metric = _metric(metric)
         self.chain = self._choose_chain(chain)
-        self.lipschitz = _per_feature(lipschitz, self.n_features)
-        scale = torch.as_tensor(self.lipschitz / self.lipschitz.max())
-        self.register_buffer("feature_scale", scale, persistent=False)
+        is_learned = isinstance(lipschitz, str) and lipschitz == "learned"
+        fixed = 1.0 if is_learned else cast(Floats, lipschitz)
+        self._lipschitz = _per_feature("lipschitz", fixed, self.n_features)
+        self.lipschitz_max = _per_feature("lipschitz_max", lipschitz_max, self.n_features)
+        self.constant = float(self._lipschitz.max())  # of the layers
+        scale = torch.as_tensor(self._lipschitz / self.constant)
+        self.register_buffer("_scale", scale, persistent=False)
+        start = torch.as_tensor(np.log(np.minimum(_START, self.lipschitz_max)))
+        self.log_lipschitz = (
+            nn.Parameter(start.to(torch.get_default_dtype())) if is_learned else None
+        )
         self._constrain(
             check_choice("norm", norm, tuple(NORMS)),
             check_choice("apply", apply, ("direct", "project")),
@@ -123,7 +140,24 @@ class LipschitzNetwork(nn.Module):
     @property
     def dtype(self) -> torch.dtype:
         """The precision of the weights."""
-        return next(self.parameters()).dtype
+        return next(self.layers.parameters()).dtype
+
+    @property
+    def lipschitz(self) -> Floats:
+        """λ of every feature, as it is now."""
+        if self.log_lipschitz is None:
+            return self._lipschitz
+        logarithm = self.log_lipschitz.detach().cpu().double().numpy()
+        learned: Floats = np.minimum(np.exp(logarithm), self.lipschitz_max)
+        return learned
+
+    @property
+    def feature_scale(self) -> Tensor:
+        """λ of every feature over the constant of the layers, (n_features,)."""
+        if self.log_lipschitz is None:
+            return self._scale
+        largest = torch.as_tensor(np.log(self.lipschitz_max)).to(self.log_lipschitz)
+        return torch.minimum(self.log_lipschitz, largest).exp()
 
     def g(self, x: Tensor) -> Tensor:
         """The Lipschitz part, (n_rows, n_outputs), for scaled rows."""
@@ -138,9 +172,20 @@ class LipschitzNetwork(nn.Module):
         """Coefficients of the linear term, (n_outputs, n_features)."""
         return np.zeros((self.n_outputs, self.n_features))
 
+    def residual_per_lipschitz(self) -> Floats:
+        """The coefficients where every λ is 1."""
+        return np.zeros((self.n_outputs, self.n_features))
+
     def directions(self) -> Floats:
         """-1, 0 or +1 for every output and feature."""
         return np.zeros((self.n_outputs, self.n_features))
+
+    @torch.no_grad()
+    def limit_lipschitz(self) -> None:
+        """Take λ that are learned back to what they may be at most, and to a millionth of it."""
+        if self.log_lipschitz is not None:
+            largest = torch.as_tensor(np.log(self.lipschitz_max)).to(self.log_lipschitz)
+            self.log_lipschitz.clamp_(largest - LOG_RANGE, largest)
 
     def _rows(self, x: Tensor) -> Tensor:
         if x.ndim > 1 and math.prod(x.shape[1:]) == self.n_features:
@@ -170,7 +215,7 @@ class LipschitzNetwork(nn.Module):
             )
         first_norm = 1.0 if self.chain == "one" else _DUAL[self.metric]
         self._refuse_before_weights(modules)
-        bound = _root(float(self.lipschitz.max()) / _activation_constant(modules), len(bounded))
+        bound = _root(self.constant / _activation_constant(modules), len(bounded))
         for i, layer in enumerate(bounded):
             dual = first_norm if i == 0 else 1.0
             layer.constrain(Constraint(bound, self.chain, dual, norm, apply))
@@ -262,6 +307,10 @@ class MonotonicNetwork(LipschitzNetwork):
             refuse_rivals(directions)
         self._directions = directions.astype(np.float64)
         self._least_slopes = _least_per_feature(least_slopes, self.n_features)
+        if self._least_slopes.any() and self.log_lipschitz is not None:
+            raise ValueError(
+                "`least_slopes` are for λ that are known; with lipschitz='learned' leave them out"
+            )
         self.register_buffer("_residual", torch.as_tensor(self.residual()), persistent=False)
 
     @property
@@ -269,15 +318,19 @@ class MonotonicNetwork(LipschitzNetwork):
         return self.outputs == "logits" and self.n_outputs > 1
 
     def residual(self) -> Floats:
-        share = 2.0 if self._of_classes else 1.0
-        return share * self._directions * (self.lipschitz + self._least_slopes)
+        return self.residual_per_lipschitz() * (self.lipschitz + self._least_slopes)
+
+    def residual_per_lipschitz(self) -> Floats:
+        return (2.0 if self._of_classes else 1.0) * self._directions
 
     def directions(self) -> Floats:
         return self._directions
 
     def forward(self, x: Tensor) -> Tensor:
-        rows = self._rows(x)
-        return self.g(rows) + rows @ self._residual.T.to(x.dtype)
+        rows, residual = self._rows(x), self._residual
+        if self.log_lipschitz is not None:
+            residual = torch.as_tensor(self.residual_per_lipschitz()).to(x) * self.feature_scale
+        return self.g(rows) + rows @ residual.T.to(x.dtype)
 
 
 def _metric(metric: MetricOrder) -> Metric:
@@ -286,18 +339,23 @@ def _metric(metric: MetricOrder) -> Metric:
     return _METRICS[metric]
 
 
-def _per_feature(lipschitz: float | Sequence[float] | Floats, n_features: int) -> Floats:
+def _per_feature(
+    name: str, lipschitz: float | Sequence[float] | Floats, n_features: int
+) -> Floats:
     if isinstance(lipschitz, str):
-        raise TypeError(f"`lipschitz={lipschitz!r}` is text; give one number, or one per feature")
+        raise TypeError(
+            f"`{name}={lipschitz!r}` is text; give one number, one per feature, or "
+            "lipschitz='learned'"
+        )
     values = np.asarray(lipschitz, dtype=np.float64)
     if values.ndim and values.shape != (n_features,):
         raise ValueError(
-            f"`lipschitz` has shape {values.shape} but the network has {n_features} features; "
+            f"`{name}` has shape {values.shape} but the network has {n_features} features; "
             "give one number, or one per feature"
         )
     if not np.all((values >= _LEAST) & (values <= 1.0 / _LEAST)):
         raise ValueError(
-            f"`lipschitz={lipschitz}` must be positive, and between {_LEAST:g} and {1 / _LEAST:g} "
+            f"`{name}={lipschitz}` must be positive, and between {_LEAST:g} and {1 / _LEAST:g} "
             "so that float32 can hold the weights; choose other units"
         )
     return np.broadcast_to(values, (n_features,)).copy()

@@ -142,5 +142,6 @@ def _check_alike(networks: list[LipschitzNetwork]) -> None:
 
 def _architecture(network: LipschitzNetwork) -> tuple[object, ...]:
     shapes = tuple(tuple(layer.weight.shape) for layer in bounded_layers(network))
-    choices = network.chain, network.metric, network.outputs, sort_size(network)
+    is_learned = network.log_lipschitz is not None
+    choices = network.chain, network.metric, network.outputs, sort_size(network), is_learned
     return shapes, choices, network.directions().tobytes()

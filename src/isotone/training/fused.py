@@ -48,6 +48,9 @@ class FusedTrainer:
     bounds : (S, n_layers), or what broadcasts to it
     feature_scale : (S, n_features), likewise
     residual : (S, n_outputs, n_features), likewise
+    lipschitz_max : (S, n_features), likewise: `feature_scale` is learned and stays below this.
+        Then `residual` is per unit of it: :math:`f(x) = g(\Lambda x) + R \Lambda x`
+    lipschitz_rate : how fast logarithms of `feature_scale` are learned, relative to the weights
     loss : mean over rows, and sum over outputs, of
 
         - "cross_entropy": of logits times a temperature; labels 0 and 1 (or a probability in
@@ -66,6 +69,7 @@ class FusedTrainer:
     ----------
     weights : per layer, (S, n_out, n_in), before normalization; write into them
     biases : per layer, (S, n_out); write into them
+    log_lipschitz : (S, n_features), logarithms of a `feature_scale` that is learned, or None
 
     Examples
     --------
@@ -91,6 +95,8 @@ class FusedTrainer:
         bounds: ArrayLike = 1.0,
         feature_scale: ArrayLike = 1.0,
         residual: ArrayLike = 0.0,
+        lipschitz_max: ArrayLike | None = None,
+        lipschitz_rate: float = 10.0,
         loss: FusedLoss,
         loss_parameter: ArrayLike = 1.0,
         weight_decay: float = 0.0,
@@ -104,13 +110,16 @@ class FusedTrainer:
         group_sizes = _group_sizes(self.layers, group_size)
         check_choice("chain", chain, get_args(Chain))
         self._dtype = np.dtype(check_choice("precision", precision, get_args(Precision)))
-        self._stack = _engine.Stack(self.layers, group_sizes, chain, loss)
+        learns = lipschitz_max is not None
+        self._stack = _engine.Stack(self.layers, group_sizes, chain, loss, learns)
+        scale = self._per_member("feature_scale", feature_scale, self.layers[0], positive=learns)
         self._constants = {
             "bounds": self._per_member("bounds", bounds, len(group_sizes), positive=True),
-            "feature_scale": self._per_member("feature_scale", feature_scale, self.layers[0]),
+            "feature_scale": self._log_lipschitz_max(lipschitz_max) if learns else scale,
             "residual": self._per_member("residual", residual, self.layers[-1], self.layers[0]),
             "loss_parameter": self._loss_parameter(loss_parameter),
         }
+        self.lipschitz_rate = _within("lipschitz_rate", lipschitz_rate)
         self.weight_decay = _within("weight_decay", weight_decay)
         self.betas = (_within("betas", betas[0], 1.0), _within("betas", betas[1], 1.0))
         self.eps = _within("eps", eps)
@@ -119,7 +128,9 @@ class FusedTrainer:
         self._parameters, self._first_moment, self._second_moment = (
             np.zeros(shape, self._dtype) for _ in range(3)
         )
-        self.weights, self.biases = self._views(self._parameters)
+        self.weights, self.biases, self.log_lipschitz = self._views(self._parameters)
+        if self.log_lipschitz is not None:
+            self.log_lipschitz[:] = np.minimum(np.log(scale), self._constants["feature_scale"])
 
     def train_epoch(
         self,
@@ -172,6 +183,7 @@ class FusedTrainer:
             beta1=self.betas[0],
             beta2=self.betas[1],
             eps=self.eps,
+            lipschitz_rate=self.lipschitz_rate,
             losses=losses,
             threads=check_count("threads", threads),
             isa=self._isa,
@@ -200,8 +212,8 @@ class FusedTrainer:
 
     def gradients(
         self, x: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> tuple[Floats, tuple[Reals, ...], tuple[Reals, ...]]:
-        """The loss (S,), and its derivatives in the shapes of `weights` and `biases`."""
+    ) -> tuple[Floats, tuple[Reals, ...], tuple[Reals, ...], Reals | None]:
+        """The loss (S,), and its derivatives as `weights`, `biases` and `log_lipschitz`."""
         gradients = np.empty_like(self._parameters)
         rows = self._rows(x, y, sample_weight)
         losses = self._evaluate(rows.x, rows.y, rows.weight, gradients=gradients)
@@ -238,15 +250,18 @@ class FusedTrainer:
 
     _isa = ""  # the fastest that runs here; tests name others
 
-    def _views(self, parameters: Reals) -> tuple[tuple[Reals, ...], tuple[Reals, ...]]:
-        """Weights and biases of every layer, which follow each other in a member's row."""
+    def _views(
+        self, parameters: Reals
+    ) -> tuple[tuple[Reals, ...], tuple[Reals, ...], Reals | None]:
+        """Weights and biases of every layer and log λ, one after the other in a member's row."""
         weights, biases, offset = [], [], 0
         for n_in, n_out in pairwise(self.layers):
             bias = offset + n_out * n_in
             weights.append(parameters[:, offset:bias].reshape(-1, n_out, n_in))
             biases.append(parameters[:, bias : bias + n_out])
             offset = bias + n_out
-        return tuple(weights), tuple(biases)
+        rest = parameters[:, offset:]
+        return tuple(weights), tuple(biases), rest if rest.shape[1] else None
 
     def _evaluate(
         self,
@@ -305,7 +320,7 @@ class FusedTrainer:
     # ---- checks of arguments --------------------------------------------------------------
 
     def _per_member(
-        self, name: str, values: ArrayLike, *shape: int, positive: bool = False
+        self, name: str, values: ArrayLike | None, *shape: int, positive: bool = False
     ) -> Reals:
         array = np.asarray(values, dtype=self._dtype)
         wanted = (self.n_members, *shape)
@@ -320,6 +335,10 @@ class FusedTrainer:
         if positive and not np.all(full > 0):
             raise ValueError(f"`{name}` must be positive in {self._dtype}; choose larger numbers")
         return np.ascontiguousarray(full)
+
+    def _log_lipschitz_max(self, values: ArrayLike | None) -> Reals:
+        largest = self._per_member("lipschitz_max", values, self.layers[0], positive=True)
+        return np.log(largest)
 
     def _loss_parameter(self, values: ArrayLike) -> Reals:
         columns = np.asarray(values)[..., None] if np.ndim(values) == 1 else values

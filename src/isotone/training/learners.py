@@ -27,12 +27,12 @@ from isotone.losses import (
 )
 from isotone.nn.group_sort import group_sort
 from isotone.nn.layers import BoundedLayer, GroupSort, LipschitzLinear
-from isotone.nn.network import LipschitzNetwork
+from isotone.nn.network import LOG_RANGE, LipschitzNetwork
 from isotone.training.fused import FusedLoss, FusedTrainer
 from isotone.training.orders import Orders, orders_of_rows
 from isotone.training.recipe import Recipe, Tensors
 from isotone.training.rows import Rows
-from isotone.typing import Precision
+from isotone.typing import Floats, Precision
 
 Backend = Literal["auto", "fused", "torch"]
 
@@ -117,22 +117,27 @@ class StackLearner:
         self.bounds = [_column([m[k].constraint.bound for m in layers]) for k in range(depth)]
         self.duals = [layer.constraint.dual for layer in layers[0]]
         self.group_size = sort_size(first)
-        self.scale = torch.stack([n.feature_scale.float() for n in networks])[:, None]
-        residual = np.stack([network.residual() for network in networks])
-        self.residual = torch.as_tensor(residual, dtype=torch.float32).transpose(1, 2)
-        self.optimizer = torch.optim.AdamW(
-            self.weight + self.bias, lr=recipe.learning_rate, weight_decay=recipe.weight_decay
-        )
+        self._scale = torch.stack([n.feature_scale.detach().float() for n in networks])[:, None]
+        residual = np.stack([residual_of(network) for network in networks])
+        self._residual = torch.as_tensor(residual, dtype=torch.float32).transpose(1, 2)
+        logarithms = [n.log_lipschitz for n in networks if n.log_lipschitz is not None]
+        self.log_lipschitz = _stack([x[None] for x in logarithms]) if logarithms else None
+        largest = np.log([network.lipschitz_max for network in networks])
+        self._largest = torch.as_tensor(largest, dtype=torch.float32)[:, None]
+        self.optimizer = make_optimizer(self.weight + self.bias, self.log_lipschitz, recipe)
 
     def score(self, x: Tensor) -> Tensor:
         """Scores (S, n, n_outputs) of rows (n, n_features), or of rows per member (S, n, ...)."""
-        rows = x.expand(self.n_members, *x.shape[-2:])
-        h = rows * self.scale
+        rows, scale = x.expand(self.n_members, *x.shape[-2:]), self._scale
+        if self.log_lipschitz is not None:
+            scale = torch.minimum(self.log_lipschitz, self._largest).exp()
+        h = rows * scale
         for k, bias in enumerate(self.bias):
             if k:
                 h = group_sort(h, self.group_size or h.shape[-1])
             h = torch.baddbmm(bias[:, None], h, self._normalized(k).transpose(1, 2))
-        return torch.baddbmm(h, rows, self.residual)
+        scaled = rows if self.log_lipschitz is None else rows * scale
+        return torch.baddbmm(h, scaled, self._residual)
 
     def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
         total = torch.zeros(self.n_members, dtype=torch.float64)
@@ -144,9 +149,15 @@ class StackLearner:
             x, y, weight = tensors(batch)
             losses = batch_mean(self.loss(self.score(x), y), weight)
             take_step(self.optimizer, losses.sum(), rate)
+            self._limit_lipschitz()
             total += losses.detach().double() * x.shape[-2]
             visited += torch.as_tensor(batch.mass())
         return total / visited
+
+    @torch.no_grad()
+    def _limit_lipschitz(self) -> None:
+        if self.log_lipschitz is not None:
+            self.log_lipschitz.clamp_(self._largest - LOG_RANGE, self._largest)
 
     @torch.no_grad()
     def losses(self, rows: Rows) -> Tensor:
@@ -190,10 +201,13 @@ class StackLearner:
                 layer.weight.copy_(weight[s])
                 if layer.bias is not None:
                     layer.bias.copy_(bias[s])
+            if network.log_lipschitz is not None and self.log_lipschitz is not None:
+                network.log_lipschitz.copy_(self.log_lipschitz[s, 0])
 
     def _named(self) -> list[tuple[str, Tensor]]:
-        weights = [(f"{k}.weight", tensor) for k, tensor in enumerate(self.weight)]
-        return weights + [(f"{k}.bias", tensor) for k, tensor in enumerate(self.bias)]
+        named = [(f"{k}.weight", tensor) for k, tensor in enumerate(self.weight)]
+        named += [(f"{k}.bias", tensor) for k, tensor in enumerate(self.bias)]
+        return named + [("log_lipschitz", x) for x in [self.log_lipschitz] if x is not None]
 
     def _normalized(self, k: int) -> Tensor:
         """Eq. 8 for all members at once."""
@@ -213,10 +227,24 @@ def tensors(
     return torch.as_tensor(rows.x).to(dtype), torch.as_tensor(rows.y), weight
 
 
+def make_optimizer(
+    weights: Sequence[Tensor], log_lipschitz: Tensor | None, recipe: Recipe
+) -> torch.optim.Optimizer:
+    """AdamW for weights, and faster and without decay for logarithms of λ."""
+    groups: list[dict[str, Any]] = [
+        {"params": weights, "weight_decay": recipe.weight_decay, "speed": 1.0}
+    ]
+    if log_lipschitz is not None:
+        groups.append(
+            {"params": [log_lipschitz], "weight_decay": 0.0, "speed": recipe.lipschitz_rate}
+        )
+    return torch.optim.AdamW(groups, lr=recipe.learning_rate)
+
+
 def take_step(optimizer: torch.optim.Optimizer, loss: Tensor, rate: float) -> None:
     """One step of an optimizer at a learning rate."""
     for group in optimizer.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group["speed"]
     optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]
     optimizer.step()
@@ -263,8 +291,12 @@ class FusedLearner:
             n_members=len(networks),
             chain=first.chain,
             bounds=[[layer.constraint.bound for layer in member] for member in layers],
-            feature_scale=torch.stack([n.feature_scale for n in networks]).numpy(),
-            residual=np.stack([network.residual() for network in networks]),
+            feature_scale=torch.stack([n.feature_scale.detach() for n in networks]).numpy(),
+            residual=np.stack([residual_of(network) for network in networks]),
+            lipschitz_max=None
+            if first.log_lipschitz is None
+            else np.stack([network.lipschitz_max for network in networks]),
+            lipschitz_rate=recipe.lipschitz_rate,
             loss=kind,
             loss_parameter=np.atleast_2d(getattr(loss, parameter) if parameter else 1.0),
             weight_decay=recipe.weight_decay,
@@ -317,6 +349,8 @@ class FusedLearner:
                 layer.weight.copy_(torch.as_tensor(weight[s]))
                 if layer.bias is not None:
                     layer.bias.copy_(torch.as_tensor(bias[s]))
+            if network.log_lipschitz is not None and self.trainer.log_lipschitz is not None:
+                network.log_lipschitz.copy_(torch.as_tensor(self.trainer.log_lipschitz[s]))
 
     def _layers(self) -> list[tuple[Any, Any]]:
         return list(zip(self.trainer.weights, self.trainer.biases, strict=True))
@@ -338,6 +372,12 @@ _FUSED: dict[type, tuple[FusedLoss, str | None]] = {
     AbsoluteError: ("absolute_error", None),
     Quantile: ("quantile", "level"),
 }
+
+
+def residual_of(network: LipschitzNetwork) -> Floats:
+    """Coefficients of the linear term; where λ is learned, per unit of it."""
+    is_learned = network.log_lipschitz is not None
+    return network.residual_per_lipschitz() if is_learned else network.residual()
 
 
 def bounded_layers(network: LipschitzNetwork) -> list[BoundedLayer]:

@@ -37,6 +37,7 @@ class Recipe:
     epochs : at most
     learning_rate : at the start; `schedule` takes it to `final_rate` times that at the end
     weight_decay : decoupled, as in AdamW
+    lipschitz_rate : how fast the logarithms of λ are learned, in multiples of the learning rate
     patience : epochs without a lower validation loss after which a member stops; None never stops
     tolerance : by how much lower it must be
     seed : decides the order of the rows in every epoch
@@ -48,12 +49,13 @@ class Recipe:
     schedule: Schedule = "cosine"
     final_rate: float = 0.1
     weight_decay: float = 0.0
+    lipschitz_rate: float = 10.0
     patience: int | None = None
     tolerance: float = 0.0
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "learning_rate", "final_rate"):
+        for name in ("epochs", "batch_size", "learning_rate", "final_rate", "lipschitz_rate"):
             check_positive(name, getattr(self, name))
         check_choice("schedule", self.schedule, get_args(Schedule))
 

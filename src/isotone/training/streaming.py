@@ -184,6 +184,7 @@ class StreamLearner(NetworkLearner):
             dist.all_reduce(sums)
         # DistributedDataParallel takes the mean over processes: the factor makes it the sum
         take_step(self.optimizer, local * (self.world / float(sums[1])), rate)
+        self.network.limit_lipschitz()
         return sums[0]
 
 

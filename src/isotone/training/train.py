@@ -23,6 +23,7 @@ from isotone.training.learners import (
     StackLearner,
     is_fused,
     load_optimizer_state,
+    make_optimizer,
     optimizer_state,
     take_step,
     tensors,
@@ -44,9 +45,8 @@ class NetworkLearner:
 
     def __init__(self, network: LipschitzNetwork, loss: Loss, recipe: Recipe) -> None:
         self.network, self.loss = network, loss
-        self.optimizer = torch.optim.AdamW(
-            network.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
-        )
+        weights = [p for p in network.parameters() if p is not network.log_lipschitz]
+        self.optimizer = make_optimizer(weights, network.log_lipschitz, recipe)
 
     def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
         self.network.train()
@@ -58,6 +58,7 @@ class NetworkLearner:
                 x, y, weight = self._tensors(shuffled[start : start + recipe.batch_size])
                 loss = batch_mean(self.loss(self.network(x), y), weight)
                 take_step(self.optimizer, loss, rate)
+                self.network.limit_lipschitz()
                 total += loss.detach().double() * len(x)
         return total[None] / float(rows.mass())
 
