@@ -50,7 +50,7 @@ ERRORS = [
     ({"lipschitz": 0.0}, r"`lipschitz=0.0` must be positive and finite; choose larger"),
     ({"lipschitz": [1.0]}, r"`lipschitz` has 1 entries but `X` has 3 features"),
     ({"lipschitz": {"dept": 1.0}}, r"did you mean 'debt'"),
-    ({"lipschitz": "big"}, r"`lipschitz='big'` must be 'auto' or positive numbers"),
+    ({"lipschitz": "big"}, r"`lipschitz='big'` must be 'auto', 'learned' or positive numbers"),
     ({"lipschitz": [1.0, np.nan, 1.0]}, r"must be positive and finite; choose larger"),
     ({"monotonic_cst": 1}, r"`monotonic_cst=1` says nothing about single features; give one"),
     ({"scaling": 5}, r"`scaling=5` says nothing about single features; give one"),

@@ -72,7 +72,13 @@ def train(
     missing: Annotated[
         str, typer.Option(help="Missing values: error, or indicator (learn from them).")
     ] = "error",
-    lipschitz: Annotated[str, typer.Option(help="λ: 2, or a=2,b=0.5, or auto.")] = "auto",
+    lipschitz: Annotated[
+        str, typer.Option(help="λ: 2, or a=2,b=0.5, or auto, or learned.")
+    ] = "auto",
+    lipschitz_max: Annotated[float, typer.Option(help="The largest λ that is learned.")] = 8.0,
+    knots: Annotated[
+        int | None, typer.Option(min=1, help="Pieces of a piecewise-linear view of each number.")
+    ] = None,
     log: Annotated[
         list[str] | None, typer.Option(help="Take the logarithm: a,b, or b=0.5 for log(b + 0.5).")
     ] = None,
@@ -152,6 +158,8 @@ def train(
     estimator = _estimator(learned, columns, kind, level, class_weight)
     estimator.set_params(
         lipschitz=_lipschitz(lipschitz, columns),
+        lipschitz_max=lipschitz_max,
+        knots=knots,
         hidden_layer_sizes=sizes_of(hidden_layer_sizes),
         group_size="auto" if group_size == "auto" else size_of(group_size),
         missing=missing,
@@ -280,8 +288,8 @@ def _judge_classes(estimator: Any, rows: Sample) -> dict[str, float]:
 
 
 def _lipschitz(text: str, columns: Columns) -> Any:
-    if text == "auto":
-        return "auto"
+    if text in ("auto", "learned"):
+        return text
     pairs = [part.partition("=") for part in listed(text)]
     try:
         if len(pairs) == 1 and not pairs[0][1]:
@@ -291,7 +299,8 @@ def _lipschitz(text: str, columns: Columns) -> Any:
         }
     except ValueError as error:
         raise ValueError(
-            f"`--lipschitz {text}` must be a positive number such as 2, or a=2,b=0.5, or auto"
+            f"`--lipschitz {text}` must be a positive number such as 2, or a=2,b=0.5, or auto, or "
+            "learned"
         ) from error
     unknown = [name for name in named if name not in columns.features]
     if unknown or len(named) < len(pairs):

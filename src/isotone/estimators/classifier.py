@@ -57,7 +57,9 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
     lipschitz : λ: per unit of a feature a logit changes by at most λ, along a feature with a
         direction by at most 2λ. One number, one per feature, a dictionary by feature name, or
         "auto", which takes the best of a ladder on held-out rows. A dictionary does the same for
-        the features that it does not name
+        the features that it does not name. "learned" makes every λ a parameter of the networks:
+        no search, and features get the slope that they need
+    lipschitz_max : the largest λ that may be learned
     lipschitz_units : "scaled" for λ per scaled unit (about a standard deviation of the column),
         "raw" for λ per raw unit (and per unit of the target)
     hidden_layer_sizes : widths of the hidden layers
@@ -71,6 +73,9 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         What `decision_function` and `predict_proba` give does not depend on it
     scaling : "identity", "standard", "robust", "log", `isotone.Log(...)`, or "auto", which takes
         the logarithm of skewed columns; one for all, one per feature or a dictionary by name
+    knots : pieces that a column of numbers is divided into; the network may have another slope on
+        each, and is constant beyond the training values. One number, one per feature, a dictionary
+        by feature name, or None. Replaces the scaling of these columns
     n_members : number of networks to train; their average is frozen into one
     missing : "error", or "indicator": learn from missing values (NaN); directions hold among the
         rows where a value is present, and between a missing value and any other only where

@@ -171,8 +171,8 @@ def check_lipschitz(value: Any, features: Sequence[str]) -> Floats:
         numbers = np.array([np.nan if e is None else float(e) for e in entries])
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"`lipschitz={value!r}` must be 'auto' or positive numbers: one, one per feature, or "
-            "a dictionary by feature name"
+            f"`lipschitz={value!r}` must be 'auto', 'learned' or positive numbers: one, one per "
+            "feature, or a dictionary by feature name"
         ) from error
     given = numbers[[entry is not None for entry in entries]]
     if not np.all((given > 0) & (given < np.inf)):

@@ -23,9 +23,10 @@ from isotone.checks import check_choice
 from isotone.estimators.columns import find_inputs, refuse_missing
 from isotone.estimators.directions import by_name, directions, spread
 from isotone.estimators.fit import Task, fit_network
+from isotone.estimators.knots import check_knots, knots_of
 from isotone.estimators.missing import complete, refuse_directed
 from isotone.estimators.observations import observations
-from isotone.estimators.parameters import Directions, Lipschitz, Parameters, Units
+from isotone.estimators.parameters import Directions, Lipschitz, Parameters, TileCounts, Units
 from isotone.estimators.units import TargetUnits
 from isotone.estimators.validation import (
     framed,
@@ -50,10 +51,12 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     monotonic_cst: Directions = None
     _: KW_ONLY
     lipschitz: Lipschitz = "auto"
+    lipschitz_max: float = 8.0
     lipschitz_units: Units = "scaled"
     hidden_layer_sizes: int | tuple[int, ...] = (32, 32)
     group_size: int | Literal["auto"] | None = "auto"
     scaling: Any = "auto"
+    knots: TileCounts = None
     n_members: int = 4
     missing: Gaps = "error"
     on_unseen: Policy = "error"
@@ -203,6 +206,8 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             refuse_directed(missing, names)
         completed = complete(self._inputs, rows.x, rows.weights(), cst, missing)
         self._inputs = completed.inputs
+        wanted = check_knots(self._by_name("knots", parameters.knots), names)
+        own = knots_of(completed.inputs, completed.X, rows.weights(), wanted)
         distinct = observations(replace(rows, x=completed.X))
         task = Task(
             rows=distinct,
@@ -211,7 +216,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             missing=missing,
             loss=loss,
             units=self._units(distinct, n_outputs),
-            knots=completed.knots,
+            knots=own | dict(completed.knots),
             classes=classes,
         )
         parameters = replace(

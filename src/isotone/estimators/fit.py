@@ -25,10 +25,11 @@ from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Inputs
 from isotone.inputs.scaling import Scaling
 from isotone.losses import Loss, Quantile
+from isotone.nn.initialization import Init
 from isotone.nn.network import MonotonicNetwork
 from isotone.training.recipe import History, Recipe
 from isotone.training.rows import Rows
-from isotone.typing import Floats, Signs
+from isotone.typing import Floats, Indices, Signs
 
 _FINAL_RATE = 0.02
 
@@ -93,13 +94,12 @@ def fit_network(
     recipe = _recipe(parameters, len(rows), seed)
     own = view.sources[: len(view.sources) - task.n_indicators]  # without indicators
     units = _units(task, view.scaling, parameters.lipschitz_units)[: len(own)]
-    lipschitz = check_lipschitz(parameters.lipschitz, task.columns)
+    lipschitz = _lipschitz(parameters, task.columns)
     scaled = lipschitz[own] / units
     if np.isnan(lipschitz).any():
         best = _choose(task, design, rows, recipe, parameters, scaled, files[0])
         scaled = np.where(np.isnan(scaled), best, scaled)
-        steepest = np.maximum.reduceat(scaled * units, np.unique(own, return_index=True)[1])
-        lipschitz = np.where(np.isnan(lipschitz), steepest, lipschitz)
+        lipschitz = np.where(np.isnan(lipschitz), _steepest(scaled * units, own), lipschitz)
     every = _of_every_feature(task, scaled, parameters)
     members = [design.build(every, seed + 1 + k) for k in range(parameters.n_members)]
     fraction = parameters.validation_fraction
@@ -108,6 +108,10 @@ def fit_network(
     history, _ = learn(
         design, members, rows, recipe, folds=folds, checkpoint=files[1], progress=progress
     )
+    if design.learns_lipschitz:
+        learned = np.mean([member.lipschitz for member in members], axis=0)[: len(own)]
+        share = task.units.deviation * parameters.temperature
+        lipschitz = _steepest(learned * units / share, own)
     return Fit(_freeze(task, members, view), history, lipschitz)
 
 
@@ -116,6 +120,23 @@ def _tell_knots(inputs: Inputs) -> None:
     names = [name for name, n in zip(inputs.encoded, inputs.counts, strict=True) if n > 1]
     if names:
         print(f"seen through knots, in place of a scaling: {', '.join(names)}")
+
+
+def _lipschitz(parameters: Parameters, columns: tuple[str, ...]) -> Floats:
+    """λ of every column, the largest where it is learned, NaN where it is to be chosen."""
+    if _is_learned(parameters):
+        return np.full(len(columns), parameters.lipschitz_max)
+    return check_lipschitz(parameters.lipschitz, columns)
+
+
+def _is_learned(parameters: Parameters) -> bool:
+    return isinstance(parameters.lipschitz, str) and parameters.lipschitz == "learned"
+
+
+def _steepest(lipschitz: Floats, columns: Indices) -> Floats:
+    """The largest λ among the copies of every column."""
+    steepest: Floats = np.maximum.reduceat(lipschitz, np.unique(columns, return_index=True)[1])
+    return steepest
 
 
 def _freeze(task: Task, members: list[MonotonicNetwork], view: View) -> FrozenNetwork:
@@ -150,7 +171,15 @@ def _design(task: Task, view: View, parameters: Parameters) -> Design:
     sizes, group_size = parameters.hidden_layer_sizes, parameters.group_size
     if group_size == "auto":
         group_size = automatic.group_size(sizes)
-    return Design(sizes, directions, group_size, task.loss, reaches)
+    is_learned = _is_learned(parameters)
+    if is_learned and reaches:
+        raise ValueError(
+            "lipschitz='learned' cannot prove the directions of missing values whose columns have "
+            "none; give these columns a direction, too, or use lipschitz='auto'"
+        )
+    # many copies are ±1 at once: orthogonal weights would begin with far too large outputs
+    init: Init = "orthogonal" if parameters.knots is None else "torch"
+    return Design(sizes, directions, group_size, task.loss, reaches, is_learned, init)
 
 
 def _recipe(parameters: Parameters, n_rows: int, seed: int) -> Recipe:

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from isotone.losses import Loss, mean
+from isotone.nn.initialization import Init
 from isotone.nn.network import MonotonicNetwork
 from isotone.training.learners import FusedLearner, StackLearner, make_learner, tensors
 from isotone.training.recipe import History, Recipe, fit
@@ -36,6 +37,8 @@ class Design:
     directions : (n_outputs, n_features), -1, 0 or +1
     reaches : for features that need a least slope how far others may move, (n_moves, n_features):
         it must be as steep as the largest move times λ
+    learns_lipschitz : whether λ are learned, up to those that members are built with
+    init : how weights begin
     """
 
     hidden_layer_sizes: tuple[int, ...]
@@ -43,12 +46,15 @@ class Design:
     group_size: int | None
     loss: Loss
     reaches: Mapping[int, Floats]
+    learns_lipschitz: bool = False
+    init: Init = "orthogonal"
 
     def identity(self) -> str:
         """What tells members of this design from others."""
         return (
             f"{self.hidden_layer_sizes} {self.directions.tolist()} {self.group_size} {self.loss} "
-            f"{[(k, moves.tolist()) for k, moves in self.reaches.items()]}"
+            f"{[(k, moves.tolist()) for k, moves in self.reaches.items()]} "
+            f"{self.learns_lipschitz} {self.init}"
         )
 
     def least_slopes(self, lipschitz: Floats) -> Floats:
@@ -66,7 +72,9 @@ class Design:
             return MonotonicNetwork(
                 [n_features, *self.hidden_layer_sizes, n_outputs],
                 monotonic_cst=self.directions.astype(np.float64),
-                lipschitz=lipschitz,
+                lipschitz="learned" if self.learns_lipschitz else lipschitz,
+                lipschitz_max=lipschitz,
+                init=self.init,
                 least_slopes=self.least_slopes(lipschitz),
                 group_size=self.group_size,
                 outputs=self.loss.outputs,
@@ -95,7 +103,7 @@ def learn(
     threads = torch.get_num_threads()  # of which the fused learner gives the same bits with any
     learner = make_learner("auto", members, design.loss, recipe, "shared", threads)
     training, validation = _share(rows, len(members), folds)
-    lipschitz = [member.lipschitz.tolist() for member in members]
+    lipschitz = [member.lipschitz_max.tolist() for member in members]
     history = fit(
         learner,
         training,

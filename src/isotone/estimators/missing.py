@@ -17,14 +17,14 @@ import numpy as np
 
 from isotone.certificate.missing import value_range
 from isotone.estimators.columns import fills_of
+from isotone.estimators.knots import column_knots
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Column, Number, Ordered, missing_name
-from isotone.inputs.knots import Knots, place_knots
+from isotone.inputs.knots import Knots
 from isotone.inputs.scaling import Scaling
 from isotone.typing import Floats, Indices, Signs
 
 N_TILES = 8  # of columns with a direction; others have two, as the least slope grows with them
-_CLOSE = 1e-9  # values that differ by less, relative to their size, are one
 _SURPLUS = 1.0 + 2.0**-5  # of a least slope: inputs are rounded to a grid of at most 2⁻⁶
 
 
@@ -56,7 +56,7 @@ def complete(
         elif isinstance(column, Number):
             x = X[:, inputs.uncompleted.index(column.name)]
             present = ~np.isnan(x) & (weight > 0)
-            own = _knots(x[present], weight[present], 2 if place == 0.5 else N_TILES)
+            own = column_knots(x[present], weight[present], 2 if place == 0.5 else N_TILES)
             knots[column.name] = own
             fills[column.name] = float(own[round((len(own) - 1) * place)])
     inputs = inputs.with_fills(fills)
@@ -89,20 +89,6 @@ def _with_categories(inputs: Inputs, X: Floats, missing: Signs) -> tuple[Inputs,
             columns[i] = replace(column, categories=(*column.categories, None))
             X = np.insert(X, before, 0.0, axis=1)
     return Inputs(tuple(columns)), X
-
-
-def _knots(x: Floats, weight: Floats, n_tiles: int) -> Floats:
-    """Knots of two or more tiles, from the lowest value to the highest."""
-    values, place = np.unique(x, return_inverse=True)
-    low, high = (values[0], values[-1]) if len(values) else (0.0, 0.0)
-    size = max(abs(low), abs(high))
-    if high - low <= max(_CLOSE * size, 1e-290):
-        return np.array([low - max(size, 1.0), low, low + max(size, 1.0)])
-    total, order = np.zeros(len(values)), np.argsort(weight)  # sums of any order of the rows
-    np.add.at(total, place[order], weight[order])
-    knots = place_knots(values, total, n_tiles)
-    enough = Knots.at([knots]).n_copies > 1
-    return knots if enough else np.array([low, low / 2 + high / 2, high])
 
 
 @dataclass(frozen=True, eq=False)

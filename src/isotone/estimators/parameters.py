@@ -23,7 +23,8 @@ from isotone.inputs.chain import Policy, check_policy
 from isotone.typing import Gaps
 
 Directions = ArrayLike | Mapping[Any, Any] | None  # by feature; or by class, then by feature
-Lipschitz = float | ArrayLike | Mapping[str, float]  # or "auto"
+Lipschitz = float | ArrayLike | Mapping[str, float]  # or "auto", or "learned"
+TileCounts = int | Sequence[int | None] | Mapping[str, int] | None
 Units = Literal["scaled", "raw"]
 
 
@@ -32,10 +33,12 @@ class Parameters:
     """What both estimators are told besides directions and loss; see `MonotonicClassifier`."""
 
     lipschitz: Lipschitz
+    lipschitz_max: float
     lipschitz_units: Units
     hidden_layer_sizes: tuple[int, ...]
     group_size: int | Literal["auto"] | None
     scaling: Any
+    knots: Any
     n_members: int
     missing: Gaps
     on_unseen: Policy
@@ -61,6 +64,7 @@ class Parameters:
         if self.group_size not in ("auto", None):
             check_count("group_size", self.group_size, also=", 'auto', or None for a full sort")
         check_count("n_members", self.n_members)
+        check_positive("lipschitz_max", self.lipschitz_max)
         check_choice("missing", self.missing, get_args(Gaps))
         check_policy(self.on_unseen)
         if self.batch_size != "auto":
