@@ -42,7 +42,8 @@ Loss find_loss(const std::string& name) {
 class Stack {
 public:
     Stack(const std::vector<int>& widths, const std::vector<int>& group_sizes,
-          const std::string& chain, const std::string& loss, bool learns_lipschitz) {
+          const std::string& chain, const std::string& loss, bool learns_lipschitz,
+          const std::vector<int>& fields) {
         const std::size_t n_layers = widths.size() - 1;
         if (widths.size() < 2 || n_layers > max_layers || group_sizes.size() != n_layers)
             fail("between 1 and " + std::to_string(max_layers) +
@@ -62,10 +63,18 @@ public:
             offset = bias + n_out;
             if (offset > max_parameters) fail("the network has too many parameters.");
         }
+        int first = 0;
+        for (const int count : fields) {
+            if (count < 1 || count > widths[0] - first) fail("fields must divide the features.");
+            fields_.push_back({first, count});
+            first += count;
+        }
+        if (!fields.empty() && first != widths[0]) fail("fields must divide the features.");
         const Loss kind = find_loss(loss);
         const bool has_labels = kind == Loss::cross_entropy;
-        shape_ = {layers_.data(), static_cast<int>(n_layers), offset, kind,
-                  has_labels ? 1 : widths.back(), learns_lipschitz};
+        shape_ = {layers_.data(), static_cast<int>(n_layers),      offset,
+                  kind,           has_labels ? 1 : widths.back(),  learns_lipschitz,
+                  fields_.data(), static_cast<int>(fields_.size())};
     }
     Stack(const Stack&) = delete;
 
@@ -73,6 +82,7 @@ public:
 
 private:
     std::vector<Layer> layers_;
+    std::vector<Field> fields_;
     Shape shape_;
 };
 
@@ -118,21 +128,36 @@ struct Members {
 template <class T>
 struct Table {
     Array<const T> x;
+    std::optional<Array<const std::int32_t>> cells;
     std::optional<Array<const T>> y, weight;
 
-    std::size_t n_rows(const Shape& shape) const { return x.size() / shape.n_features(); }
+    std::size_t n_rows(const Shape& shape) const { return x.size() / shape.n_columns(); }
     bool one_weight() const { return !weight || weight->ndim() == 1; }
 
     void check(const Shape& shape, std::size_t n_members) const {
         const std::size_t n = n_rows(shape);
-        check_size("x", x, n * shape.n_features());
+        check_size("x", x, n * shape.n_columns());
+        if ((shape.n_fields > 0) != cells.has_value()) fail("`cells` are those of fields.");
+        if (cells) check_cells(shape, n);
         if (y) check_size("y", *y, n * shape.n_targets);
         if (weight) check_size("sample_weight", *weight, one_weight() ? n : n_members * n);
     }
 
+    void check_cells(const Shape& shape, std::size_t n) const {
+        check_size("cells", *cells, n * shape.n_fields);
+        const std::int32_t* cell = cells->data();
+        for (std::size_t i = 0; i < n; ++i)
+            for (int f = 0; f < shape.n_fields; ++f, ++cell) {
+                const int place = *cell - shape.fields[f].first;
+                if (place < 0 || place >= shape.fields[f].count)
+                    fail("`cells` must be copies of their fields.");
+            }
+    }
+
     Rows<T> of(const Shape& shape, std::size_t member) const {
         const std::size_t n = n_rows(shape), first = one_weight() ? 0 : member * n;
-        return {x.data(), pointer(y), weight ? weight->data() + first : nullptr, n};
+        return {x.data(), pointer(cells), pointer(y), weight ? weight->data() + first : nullptr,
+                n};
     }
 };
 
@@ -185,7 +210,8 @@ const TrainerKernels<double>& trainer(const Kernels& all, double) { return *all.
 template <class T>
 void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_scale,
            Array<const T> residual, Array<const T> loss_parameter, Array<T> parameters,
-           Array<T> first_moment, Array<T> second_moment, Array<const T> x, Array<const T> y,
+           Array<T> first_moment, Array<T> second_moment, Array<const T> x,
+           std::optional<Array<const std::int32_t>> cells, Array<const T> y,
            std::optional<Array<const T>> sample_weight,
            std::optional<Array<const std::int32_t>> order, std::size_t batch_size,
            Array<const double> schedule, double beta1, double beta2, double eps,
@@ -198,7 +224,7 @@ void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_sca
     check_size("first_moment", first_moment, n_members * n_parameters);
     check_size("second_moment", second_moment, n_members * n_parameters);
     check_size("losses", losses, n_members);
-    const Table<T> table = {x, y, sample_weight};
+    const Table<T> table = {x, cells, y, sample_weight};
     table.check(shape, n_members);
 
     if (order) check_order(*order, n_members, table.n_rows(shape));
@@ -226,15 +252,15 @@ void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_sca
 template <class T>
 void evaluate(const Stack& stack, Array<const T> bounds, Array<const T> feature_scale,
               Array<const T> residual, Array<const T> loss_parameter, Array<const T> parameters,
-              Array<const T> x, std::optional<Array<const T>> y,
-              std::optional<Array<const T>> sample_weight, std::optional<Array<T>> gradients,
-              std::optional<Array<T>> predictions, Array<double> losses, int threads,
-              const std::string& isa) {
+              Array<const T> x, std::optional<Array<const std::int32_t>> cells,
+              std::optional<Array<const T>> y, std::optional<Array<const T>> sample_weight,
+              std::optional<Array<T>> gradients, std::optional<Array<T>> predictions,
+              Array<double> losses, int threads, const std::string& isa) {
     const Shape& shape = stack.shape();
     const Members<T> members = {bounds, feature_scale, residual, loss_parameter};
     members.check(shape);
     const std::size_t n_members = members.count(), n_parameters = shape.n_parameters();
-    const Table<T> table = {x, y, sample_weight};
+    const Table<T> table = {x, cells, y, sample_weight};
     table.check(shape, n_members);
     const std::size_t n_predicted = table.n_rows(shape) * shape.n_outputs();
     check_size("parameters", parameters, n_members * n_parameters);
@@ -259,13 +285,12 @@ template <class T>
 void bind(nb::module_& m) {
     m.def("train", train<T>, "stack"_a, "bounds"_a, "feature_scale"_a, "residual"_a,
           "loss_parameter"_a, "parameters"_a.noconvert(), "first_moment"_a.noconvert(),
-          "second_moment"_a.noconvert(), "x"_a, "y"_a, "sample_weight"_a.none(), "order"_a.none(),
-          "batch_size"_a, "schedule"_a, "beta1"_a, "beta2"_a, "eps"_a, "lipschitz_rate"_a,
-          "losses"_a.noconvert(),
-          "threads"_a = 1, "isa"_a = "",
+          "second_moment"_a.noconvert(), "x"_a, "cells"_a.none(), "y"_a, "sample_weight"_a.none(),
+          "order"_a.none(), "batch_size"_a, "schedule"_a, "beta1"_a, "beta2"_a, "eps"_a,
+          "lipschitz_rate"_a, "losses"_a.noconvert(), "threads"_a = 1, "isa"_a = "",
           "One epoch of Adam for each member; writes the mean loss of its batches to `losses`.");
     m.def("evaluate", evaluate<T>, "stack"_a, "bounds"_a, "feature_scale"_a, "residual"_a,
-          "loss_parameter"_a, "parameters"_a.noconvert(), "x"_a, "y"_a.none(),
+          "loss_parameter"_a, "parameters"_a.noconvert(), "x"_a, "cells"_a.none(), "y"_a.none(),
           "sample_weight"_a.none(), "gradients"_a.none().noconvert(),
           "predictions"_a.none().noconvert(), "losses"_a.noconvert(), "threads"_a = 1,
           "isa"_a = "",
@@ -279,8 +304,9 @@ void bind_trainer(nb::module_& m) {
     m.attr("MAX_PARAMETERS") = max_parameters;
     nb::class_<Stack>(m, "Stack", "The shape of networks that are trained together.")
         .def(nb::init<const std::vector<int>&, const std::vector<int>&, const std::string&,
-                      const std::string&, bool>(),
-             "widths"_a, "group_sizes"_a, "chain"_a, "loss"_a, "learns_lipschitz"_a = false)
+                      const std::string&, bool, const std::vector<int>&>(),
+             "widths"_a, "group_sizes"_a, "chain"_a, "loss"_a, "learns_lipschitz"_a = false,
+             "fields"_a = std::vector<int>())
         .def_prop_ro("n_parameters", [](const Stack& s) { return s.shape().n_parameters(); });
     bind<float>(m);
     bind<double>(m);

@@ -31,4 +31,28 @@ inline void transpose(R (&tile)[size]) {
     }
 }
 
+// to[j, i] = from[i, j] for n_rows x n_columns numbers, whose rows are so far apart.
+template <class T>
+void transpose(const T* from, int from_stride, int n_rows, int n_columns, T* to, int to_stride) {
+    constexpr int side = tile_size<T>;
+    using Row = Vector<T, side>;
+    const auto one = [&](int i, int j) { to[j * to_stride + i] = from[i * from_stride + j]; };
+    int i = 0;
+    for (; i + side <= n_rows; i += side) {
+        int j = 0;
+        for (; j + side <= n_columns; j += side) {
+            Row square[side];
+            for (int r = 0; r < side; ++r)
+                __builtin_memcpy(&square[r], from + (i + r) * from_stride + j, sizeof(Row));
+            transpose(square);
+            for (int r = 0; r < side; ++r)
+                __builtin_memcpy(to + (j + r) * to_stride + i, &square[r], sizeof(Row));
+        }
+        for (; j < n_columns; ++j)
+            for (int r = 0; r < side; ++r) one(i + r, j);
+    }
+    for (; i < n_rows; ++i)
+        for (int j = 0; j < n_columns; ++j) one(i, j);
+}
+
 }  // namespace isotone::ISOTONE_ISA

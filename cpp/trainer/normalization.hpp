@@ -1,6 +1,7 @@
 // Normalized weights, Eq. 8, and the derivative through the normalization.
 #pragma once
 
+#include "sorter/transpose.hpp"
 #include "trainer/trainer.hpp"
 
 namespace isotone::ISOTONE_ISA {
@@ -59,8 +60,8 @@ void normalize(const Layer& layer, const T* weight, T bound, const NormalizedWei
         for (int k = 0; k < n_in; ++k) {
             const T normalized = weight[j * n_in + k] / divisor(space.ratio[by_column ? k : j]);
             space.weight[j * n_in + k] = normalized;
-            space.transposed[k * n_out + j] = normalized;
         }
+    transpose(space.weight, n_in, n_out, n_in, space.transposed, n_out);
 }
 
 // Turns derivatives with respect to W' into those with respect to W, in place. Where W' = W b / s,

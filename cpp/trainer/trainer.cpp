@@ -51,6 +51,9 @@ public:
             for (int j = 0; j < layer.n_out; ++j) seen += absolute(parameters[layer.bias + j]);
         }
         if (shape_.learns_lipschitz) seen += set_lipschitz(parameters + shape_.n_weights);
+        if (shape_.n_fields)
+            space_.look_up.set(shape_, space_.layers[0].normalized.transposed,
+                               parameters + shape_.layers[0].bias, scale_, residual_);
         // Sorters may lose a NaN; the loss must not.
         spoiled_ = seen - seen;
     }
@@ -89,13 +92,22 @@ public:
     // Also gives the gradient, in the workspace.
     double differentiate(Visits visits, double total) {
         const std::size_t chunk_rows = static_cast<std::size_t>(n_tiles_) * tile_rows;
-        const std::size_t n_entries = n_summed(shape_);
-        __builtin_memset(space_.sums, 0, n_entries * n_sums * sizeof(T));
+        // What is looked up is summed there, and not among the other parameters.
+        const std::size_t begin = shape_.n_fields ? shape_.layers[0].bias : 0;
+        const std::size_t n_entries =
+            (shape_.n_fields ? shape_.n_weights : n_summed(shape_)) - begin;
+        constexpr int parts = n_sums / n_lanes<V>;
+        __builtin_memset(space_.sums + begin * parts, 0, n_entries * n_sums * sizeof(T));
+        if (shape_.n_fields) space_.look_up.clear(shape_);
         double loss = spoiled_;
         std::int32_t counting[max_tiles * tile_rows];
         while (visits.n > 0)
             loss += differentiate_chunk(take(visits, chunk_rows, counting), total);
-        collect_sums(space_.sums, n_entries, space_.gradient);
+        collect_sums(space_.sums + begin * parts, n_entries, space_.gradient + begin);
+        if (shape_.n_fields)
+            space_.look_up.collect(
+                shape_, scale_, space_.gradient,
+                shape_.learns_lipschitz ? space_.gradient + shape_.n_weights : nullptr);
         if (shape_.learns_lipschitz) differentiate_lipschitz(space_.gradient + shape_.n_weights);
         for (int i = 0; i < shape_.n_layers; ++i) {
             const std::size_t weight = shape_.layers[i].weight;
@@ -138,11 +150,17 @@ private:
         for (int i = 0; i < shape_.n_layers; ++i) {
             const Layer& layer = shape_.layers[i];
             const Tiles<V> gradient = {space_.layers[i].gradient, layer.n_out, n_tiles};
-            add_products(gradient, {space_.layers[i].in, layer.n_in, n_tiles},
-                         space_.sums + layer.weight * parts);
+            if (i > 0 || !shape_.n_fields)
+                add_products(gradient, {space_.layers[i].in, layer.n_in, n_tiles},
+                             space_.sums + layer.weight * parts);
             add_units(gradient, space_.sums + layer.bias * parts);
         }
-        if (shape_.learns_lipschitz) {
+        if (shape_.n_fields) {
+            for (int tile = 0; tile < n_tiles; ++tile) {
+                const std::size_t left = visits.n - static_cast<std::size_t>(tile) * tile_rows;
+                look_back(tile, left < tile_rows ? static_cast<int>(left) : tile_rows);
+            }
+        } else if (shape_.learns_lipschitz) {
             const Tiles<V> out = {space_.layers[shape_.n_layers - 1].gradient, shape_.n_outputs(),
                                   n_tiles};
             add_products(out, {space_.layers[0].in, shape_.n_features(), n_tiles},
@@ -186,7 +204,7 @@ private:
     }
 
     V* tile_in(int i, int tile) const {
-        const std::size_t stride = static_cast<std::size_t>(shape_.layers[i].n_in) * size;
+        const std::size_t stride = static_cast<std::size_t>(n_loaded(shape_, i)) * size;
         return space_.layers[i].in + tile * stride;
     }
 
@@ -199,16 +217,18 @@ private:
     void load(Visits visits, double total, int tile) {
         const T share = total > 0 ? static_cast<T>(1 / total) : 0;
         T* const shares = reinterpret_cast<T*>(space_.share);
-        load_columns(rows_.x, shape_.n_features(), visits, space_.x);
+        for (std::size_t i = 0; shape_.n_fields && i < visits.n; ++i)
+            space_.rows[tile * tile_rows + i] = visits.row(i);
+        n_events_ = static_cast<int>(visits.n);
+        if (!shape_.n_fields) load_columns(rows_.x, shape_.n_features(), visits, space_.x);
         if (rows_.y) load_columns(rows_.y, shape_.n_targets, visits, space_.y);
         for (std::size_t row = 0; row < tile_rows; ++row)
             shares[row] = row >= visits.n ? 0
                           : rows_.weight  ? rows_.weight[visits.row(row)] * share
                                           : share;
         V* const in = tile_in(0, tile);
-        for (int k = 0; k < shape_.n_features(); ++k)
-            for (int e = 0; e < size; ++e)
-                in[k * size + e] = space_.x[k * size + e] * scale_[k];
+        for (int k = 0; !shape_.n_fields && k < shape_.n_features(); ++k)
+            for (int e = 0; e < size; ++e) in[k * size + e] = space_.x[k * size + e] * scale_[k];
     }
 
     static void load_columns(const T* table, int n, Visits visits, V* tile) {
@@ -245,8 +265,11 @@ private:
         for (int i = 0; i <= last; ++i) {
             const Layer& layer = shape_.layers[i];
             V* const out = i < last ? tile_in(i + 1, tile) : tile_gradient(i, tile);
-            multiply(space_.layers[i].normalized.transposed, parameters_ + layer.bias,
-                     tile_in(i, tile), layer.n_in, out, layer.n_out);
+            if (i == 0 && shape_.n_fields)
+                look_up(tile, reinterpret_cast<T*>(out));
+            else
+                multiply(space_.layers[i].normalized.transposed, parameters_ + layer.bias,
+                         tile_in(i, tile), layer.n_in, out, layer.n_out);
             if (i == last) return add_residual(out);
             for_groups(layer, [&](int unit, int e, std::size_t swap) {
                 sort_recorded(out + unit * size + e, layer.group_size, size, layer.network,
@@ -255,8 +278,34 @@ private:
         }
     }
 
+    auto row_of(int tile) const {
+        const std::size_t* const rows = space_.rows + tile * tile_rows;
+        return [rows](int i) { return rows[i]; };
+    }
+
+    // Units of the first layer, and the residual, of the events of a tile.
+    void look_up(int tile, T* out) {
+        const int n_out = shape_.layers[0].n_out;
+        space_.look_up.forward(shape_, rows_.cells, rows_.x, row_of(tile), n_events_);
+        space_.look_up.to_tile(0, n_out, out);
+        space_.look_up.to_tile(n_out, shape_.n_outputs(), space_.looked_up);
+    }
+
+    // Derivatives of n events with respect to what was looked up.
+    void look_back(int tile, int n) {
+        const int n_out = shape_.layers[0].n_out, last = shape_.n_layers - 1;
+        const auto numbers = [](const V* vectors) { return reinterpret_cast<const T*>(vectors); };
+        space_.look_up.from_tile(numbers(tile_gradient(0, tile)), 0, n_out);
+        space_.look_up.from_tile(numbers(tile_gradient(last, tile)), n_out, shape_.n_outputs());
+        space_.look_up.backward(shape_, rows_.cells, rows_.x, row_of(tile), n);
+    }
+
     void add_residual(V* out) const {
         const int n = shape_.n_features();
+        const V* const looked_up = reinterpret_cast<const V*>(space_.looked_up);
+        for (int e = 0; shape_.n_fields && e < shape_.n_outputs() * size; ++e)
+            out[e] += looked_up[e];
+        if (shape_.n_fields) return;
         for (int j = 0; j < shape_.n_outputs(); ++j)
             for (int k = 0; k < n; ++k) {
                 const V coefficient = broadcast<V>(residual_[j * n + k]);
@@ -312,6 +361,7 @@ private:
     const T* scale_ = constants_.feature_scale;
     const T* residual_ = constants_.residual;
     T spoiled_ = 0;
+    int n_events_ = 0;  // in the tile that was loaded last
 };
 
 // ---- Adam ---------------------------------------------------------------------------------

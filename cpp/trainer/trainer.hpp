@@ -28,6 +28,12 @@ struct Layer {
     std::size_t weight, bias;
 };
 
+// Copies of one column among the features: they follow each other.
+struct Field {
+    int first, count;
+};
+
+// If there are fields, every feature belongs to one, and rows are given by cell and value.
 // Where λ is learned, logarithms of it, one per feature, follow the parameters of the layers.
 struct Shape {
     const Layer* layers;
@@ -36,8 +42,11 @@ struct Shape {
     Loss loss;
     int n_targets;
     bool learns_lipschitz;
+    const Field* fields;
+    int n_fields;
 
     ISOTONE_INLINE int n_features() const { return layers[0].n_in; }
+    ISOTONE_INLINE int n_columns() const { return n_fields ? n_fields : n_features(); }
     ISOTONE_INLINE int n_outputs() const { return layers[n_layers - 1].n_out; }
     ISOTONE_INLINE std::size_t n_parameters() const {
         return n_weights + (learns_lipschitz ? n_features() : 0);
@@ -45,9 +54,12 @@ struct Shape {
 };
 
 // A table of n rows, C-contiguous; `weight` may be null, `y` too if there is no loss to compute.
+// `x` has a column for every feature, or for every field the value of the copy that moves, whose
+// number is in `cells`.
 template <class T>
 struct Rows {
     const T* x;
+    const std::int32_t* cells;
     const T* y;
     const T* weight;
     std::size_t n;

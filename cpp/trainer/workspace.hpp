@@ -1,6 +1,7 @@
 // The memory that training one member needs.
 #pragma once
 
+#include "trainer/look_up.hpp"
 #include "trainer/normalization.hpp"
 #include "trainer/products.hpp"
 #include "trainer/recording.hpp"
@@ -33,13 +34,18 @@ inline std::size_t count_comparators(const Layer& layer) {
 
 constexpr int max_tiles = 16;  // of a chunk
 
+// What a tile has of the inputs of a layer: nothing if they are looked up.
+inline int n_loaded(const Shape& shape, int layer) {
+    return layer == 0 && shape.n_fields ? 0 : shape.layers[layer].n_in;
+}
+
 // As many tiles of the widest layer as fill most of a level-1 cache together with their gradients.
 template <class T>
 int tiles_per_chunk(const Shape& shape) {
     constexpr std::size_t budget = 24576;
     int widest = 1;
     for (int i = 0; i < shape.n_layers; ++i) {
-        const int width = shape.layers[i].n_in + shape.layers[i].n_out;
+        const int width = n_loaded(shape, i) + shape.layers[i].n_out;
         if (width > widest) widest = width;
     }
     const std::size_t tiles = budget / (widest * tile_rows * sizeof(T));
@@ -73,8 +79,11 @@ struct Workspace {
     V* sums;           // of the gradient, `n_sums` for each entry
     T* gradient;
     T *scale, *residual;  // λ and what goes with it, where λ is learned
-    T* scratch;  // one number for each row or column of a layer
-    T* zeros;    // likewise
+    LookUp<T> look_up;
+    T* looked_up;       // one tile: the residual
+    std::size_t* rows;  // of the events in the tiles of a chunk
+    T* scratch;         // one number for each row or column of a layer
+    T* zeros;           // likewise
 
     Workspace(const Shape& shape, Arena& arena) {
         const int n_tiles = tiles_per_chunk<T>(shape);
@@ -85,13 +94,17 @@ struct Workspace {
             const std::size_t n_in = layer.n_in, n_out = layer.n_out;
             const int wider = layer.n_in > layer.n_out ? layer.n_in : layer.n_out;
             if (wider > widest) widest = wider;
-            layers[i].in = arena.take<V>(n_in * size * n_tiles);
+            layers[i].in =
+                arena.take<V>(static_cast<std::size_t>(n_loaded(shape, i)) * size * n_tiles);
             layers[i].gradient = arena.take<V>(n_out * size * n_tiles);
             layers[i].swaps = arena.take<Swap<V>>(count_comparators(layer) * size);
             layers[i].normalized = {arena.take<T>(n_out * n_in), arena.take<T>(n_in * n_out),
                                     arena.take<T>(wider)};
         }
-        x = arena.take<V>(static_cast<std::size_t>(shape.n_features()) * size);
+        x = arena.take<V>(static_cast<std::size_t>(n_loaded(shape, 0)) * size);
+        if (shape.n_fields) look_up.take(shape, arena);
+        looked_up = arena.take<T>(static_cast<std::size_t>(shape.n_outputs()) * tile_rows);
+        rows = arena.take<std::size_t>(static_cast<std::size_t>(n_tiles) * tile_rows);
         y = arena.take<V>(static_cast<std::size_t>(shape.n_targets) * size);
         share = arena.take<V>(size);
         sums = arena.take<V>(n_summed(shape) * (n_sums / n_lanes<V>));

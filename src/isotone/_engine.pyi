@@ -34,6 +34,7 @@ class Stack:
         chain: str,
         loss: str,
         learns_lipschitz: bool = False,
+        fields: Sequence[int] = (),
     ) -> None: ...
     @property
     def n_parameters(self) -> int: ...
@@ -48,6 +49,7 @@ def train(
     first_moment: Any,
     second_moment: Any,
     x: Any,
+    cells: Any,
     y: Any,
     sample_weight: Any,
     order: Any,
@@ -69,6 +71,7 @@ def evaluate(
     loss_parameter: Any,
     parameters: Any,
     x: Any,
+    cells: Any,
     y: Any,
     sample_weight: Any,
     gradients: Any,

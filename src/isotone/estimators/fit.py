@@ -179,7 +179,8 @@ def _design(task: Task, view: View, parameters: Parameters) -> Design:
         )
     # many copies are ±1 at once: orthogonal weights would begin with far too large outputs
     init: Init = "orthogonal" if parameters.knots is None else "torch"
-    return Design(sizes, directions, group_size, task.loss, reaches, is_learned, init)
+    fields = tuple(np.bincount(view.sources).tolist())
+    return Design(sizes, directions, group_size, task.loss, reaches, fields, is_learned, init)
 
 
 def _recipe(parameters: Parameters, n_rows: int, seed: int) -> Recipe:

@@ -37,6 +37,7 @@ class Design:
     directions : (n_outputs, n_features), -1, 0 or +1
     reaches : for features that need a least slope how far others may move, (n_moves, n_features):
         it must be as steep as the largest move times λ
+    fields : how many features, one after the other, are copies of one column
     learns_lipschitz : whether λ are learned, up to those that members are built with
     init : how weights begin
     """
@@ -46,6 +47,7 @@ class Design:
     group_size: int | None
     loss: Loss
     reaches: Mapping[int, Floats]
+    fields: tuple[int, ...] = ()
     learns_lipschitz: bool = False
     init: Init = "orthogonal"
 
@@ -101,7 +103,7 @@ def learn(
     checkpoint : a file to continue from, if it exists
     """
     threads = torch.get_num_threads()  # of which the fused learner gives the same bits with any
-    learner = make_learner("auto", members, design.loss, recipe, "shared", threads)
+    learner = make_learner("auto", members, design.loss, recipe, "shared", threads, design.fields)
     training, validation = _share(rows, len(members), folds)
     lipschitz = [member.lipschitz_max.tolist() for member in members]
     history = fit(

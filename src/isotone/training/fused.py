@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone import _engine, limits
 from isotone.checks import check_choice, check_count, check_divides, check_finite, check_weights
+from isotone.training.fields import Looked, compress
 from isotone.training.rows import Labels, Rows, check_features, check_order, check_targets
 from isotone.typing import Chain, Floats, Precision, Reals
 
@@ -50,6 +51,8 @@ class FusedTrainer:
     residual : (S, n_outputs, n_features), likewise
     lipschitz_max : (S, n_features), likewise: `feature_scale` is learned and stays below this.
         Then `residual` is per unit of it: :math:`f(x) = g(\Lambda x) + R \Lambda x`
+    fields : how many features, one after the other, are copies of one column; they are looked up,
+        see `isotone.training.fields`. By default none are
     lipschitz_rate : how fast logarithms of `feature_scale` are learned, relative to the weights
     loss : mean over rows, and sum over outputs, of
 
@@ -96,6 +99,7 @@ class FusedTrainer:
         feature_scale: ArrayLike = 1.0,
         residual: ArrayLike = 0.0,
         lipschitz_max: ArrayLike | None = None,
+        fields: Sequence[int] = (),
         lipschitz_rate: float = 10.0,
         loss: FusedLoss,
         loss_parameter: ArrayLike = 1.0,
@@ -111,7 +115,8 @@ class FusedTrainer:
         check_choice("chain", chain, get_args(Chain))
         self._dtype = np.dtype(check_choice("precision", precision, get_args(Precision)))
         learns = lipschitz_max is not None
-        self._stack = _engine.Stack(self.layers, group_sizes, chain, loss, learns)
+        self.fields = _checked_fields(fields, self.layers[0])
+        self._stack = _engine.Stack(self.layers, group_sizes, chain, loss, learns, self.fields)
         scale = self._per_member("feature_scale", feature_scale, self.layers[0], positive=learns)
         self._constants = {
             "bounds": self._per_member("bounds", bounds, len(group_sizes), positive=True),
@@ -134,7 +139,7 @@ class FusedTrainer:
 
     def train_epoch(
         self,
-        x: ArrayLike,
+        x: ArrayLike | Looked,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         order: ArrayLike | None = None,
@@ -147,7 +152,7 @@ class FusedTrainer:
 
         Parameters
         ----------
-        x : (n_rows, n_features), finite
+        x : (n_rows, n_features), finite; with `fields` it may be `Looked`
         y : (n_rows,) or (n_rows, n_outputs); class numbers for "cross_entropy"
         sample_weight : (n_rows,) for all members or (S, n_rows), not negative: a batch of n rows
             minimizes Σ w l / (n w̄), w̄ the mean of all visits, so that its gradient is unbiased.
@@ -162,7 +167,8 @@ class FusedTrainer:
         -------
         (S,): mean loss of the batches, each before its step. NaN if a parameter is not finite.
         """
-        rows = self._rows(x, y, sample_weight)
+        features = self._features(x)
+        rows = self._rows(features, y, sample_weight)
         visits = None if order is None else check_order(order, self.n_members, len(rows))
         n_visits = len(rows) if visits is None else visits.shape[-1]
         n_steps = -(-n_visits // check_count("batch_size", batch_size))
@@ -175,6 +181,7 @@ class FusedTrainer:
             first_moment=self._first_moment,
             second_moment=self._second_moment,
             x=rows.x,
+            cells=_cells(features),
             y=rows.y,
             sample_weight=rows.weight,
             order=visits,
@@ -193,30 +200,33 @@ class FusedTrainer:
 
     def loss(
         self,
-        x: ArrayLike,
+        x: ArrayLike | Looked,
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
         threads: int = 1,
     ) -> Floats:
         """The loss of every member, (S,)."""
-        rows = self._rows(x, y, sample_weight)
-        return self._evaluate(rows.x, rows.y, rows.weight, threads=threads)
+        features = self._features(x)
+        rows = self._rows(features, y, sample_weight)
+        return self._evaluate(features, rows.y, rows.weight, threads=threads)
 
-    def predict(self, x: ArrayLike, *, threads: int = 1) -> Reals:
+    def predict(self, x: ArrayLike | Looked, *, threads: int = 1) -> Reals:
         """The outputs of every member, (S, n_rows, n_outputs); logits for "cross_entropy"."""
-        table = check_features(x, self._dtype, self.layers[0])
-        predictions = np.empty((self.n_members, len(table), self.layers[-1]), self._dtype)
-        self._evaluate(table, threads=threads, predictions=predictions)
+        features = self._features(x)
+        shape = self.n_members, len(_values(features)), self.layers[-1]
+        predictions = np.empty(shape, self._dtype)
+        self._evaluate(features, threads=threads, predictions=predictions)
         return predictions
 
     def gradients(
-        self, x: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self, x: ArrayLike | Looked, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[Floats, tuple[Reals, ...], tuple[Reals, ...], Reals | None]:
         """The loss (S,), and its derivatives as `weights`, `biases` and `log_lipschitz`."""
         gradients = np.empty_like(self._parameters)
-        rows = self._rows(x, y, sample_weight)
-        losses = self._evaluate(rows.x, rows.y, rows.weight, gradients=gradients)
+        features = self._features(x)
+        rows = self._rows(features, y, sample_weight)
+        losses = self._evaluate(features, rows.y, rows.weight, gradients=gradients)
         return losses, *self._views(gradients)
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -265,7 +275,7 @@ class FusedTrainer:
 
     def _evaluate(
         self,
-        x: Reals,
+        features: Reals | Looked,
         y: Reals | None = None,
         weight: Reals | None = None,
         *,
@@ -277,7 +287,8 @@ class FusedTrainer:
             self._stack,
             **self._constants,
             parameters=self._parameters,
-            x=x,
+            x=_values(features),
+            cells=_cells(features),
             y=y,
             sample_weight=weight,
             gradients=outputs.get("gradients"),
@@ -287,6 +298,13 @@ class FusedTrainer:
             isa=self._isa,
         )
         return losses
+
+    def _features(self, x: ArrayLike | Looked) -> Reals | Looked:
+        """Checked rows; with fields, what moves in them."""
+        if isinstance(x, Looked):
+            return x
+        table = check_features(x, self._dtype, self.layers[0])
+        return compress(table, self.fields) if self.fields else table
 
     def _schedule(self, n_steps: int, learning_rates: float | ArrayLike) -> Floats:
         """What Adam needs at every step: its size, its correction and the decay, (n_steps, 3)."""
@@ -303,12 +321,14 @@ class FusedTrainer:
         first, second = ([1.0 - beta**step for step in steps] for beta in self.betas)
         return np.stack([rates / first, np.sqrt(second), 1 - rates * self.weight_decay], axis=1)
 
-    def _rows(self, x: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None) -> Rows:
+    def _rows(
+        self, features: Reals | Looked, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> Rows:
         n_outputs = self.layers[-1]
         labels: Labels | None = None
         if self.loss_kind in _LABEL_LOSSES:
             labels = "binary" if n_outputs == 1 else "classes"
-        table = check_features(x, self._dtype, self.layers[0])
+        table = _values(features)
         targets = check_targets(y, table, n_outputs, labels)
         if sample_weight is None:
             return Rows(table, targets)
@@ -348,6 +368,24 @@ class FusedTrainer:
                 "`loss_parameter` is the level of the quantile and must lie between 0 and 1"
             )
         return parameter
+
+
+def _values(features: Reals | Looked) -> Reals:
+    return features.values if isinstance(features, Looked) else features
+
+
+def _cells(features: Reals | Looked) -> NDArray[np.int32] | None:
+    return features.cells if isinstance(features, Looked) else None
+
+
+def _checked_fields(fields: Sequence[int], n_features: int) -> list[int]:
+    counts = [check_count("fields", count) for count in fields]
+    if counts and sum(counts) != n_features:
+        raise ValueError(
+            f"`fields={counts}` has {sum(counts)} copies in all but the networks have "
+            f"{n_features} features; they must agree"
+        )
+    return counts if max(counts, default=1) > 1 else []
 
 
 def _checked_layers(layers: Sequence[int]) -> list[int]:

@@ -28,6 +28,7 @@ from isotone.losses import (
 from isotone.nn.group_sort import group_sort
 from isotone.nn.layers import BoundedLayer, GroupSort, LipschitzLinear
 from isotone.nn.network import LOG_RANGE, LipschitzNetwork
+from isotone.training.fields import Looked, compress
 from isotone.training.fused import FusedLoss, FusedTrainer
 from isotone.training.orders import Orders, orders_of_rows
 from isotone.training.recipe import Recipe, Tensors
@@ -46,10 +47,16 @@ def make_learner(
     recipe: Recipe,
     orders: Orders,
     threads: int,
+    fields: Sequence[int] = (),
 ) -> StackLearner | FusedLearner:
-    """The learner of a backend; "auto" is the fused one where it is available."""
+    """The learner of a backend; "auto" is the fused one where it is available.
+
+    Parameters
+    ----------
+    fields : how many features, one after the other, are copies of one column, see `FusedTrainer`
+    """
     if is_fused(backend, why_not_fused(networks[0], loss)):
-        return FusedLearner(networks, loss, recipe, orders, threads)
+        return FusedLearner(networks, loss, recipe, orders, threads, fields=fields)
     return StackLearner(networks, loss, recipe, orders)
 
 
@@ -280,9 +287,11 @@ class FusedLearner:
         orders: Orders = "shared",
         threads: int = 1,
         precision: Precision = "float32",
+        fields: Sequence[int] = (),
     ) -> None:
         self.n_members, self.loss, self.threads = len(networks), loss, threads
         self.orders = orders
+        self._last: tuple[Any, Looked] | None = None
         first, layers = networks[0], [bounded_layers(network) for network in networks]
         kind, parameter = _FUSED[type(loss)]
         self.trainer = FusedTrainer(
@@ -296,6 +305,7 @@ class FusedLearner:
             lipschitz_max=None
             if first.log_lipschitz is None
             else np.stack([network.lipschitz_max for network in networks]),
+            fields=fields,
             lipschitz_rate=recipe.lipschitz_rate,
             loss=kind,
             loss_parameter=np.atleast_2d(getattr(loss, parameter) if parameter else 1.0),
@@ -361,7 +371,15 @@ class FusedLearner:
             y = (y + 1) / 2  # from ±1 to 0 and 1
         if isinstance(self.loss, Quantile):  # several levels may be those of one target
             y = np.broadcast_to(y, (len(y), self.trainer.layers[-1]))
-        return rows.x, y, rows.weight
+        return self._looked(rows.x), y, rows.weight
+
+    def _looked(self, x: Any) -> Any:
+        """What moves in rows of copies; every epoch asks for the same rows."""
+        if not self.trainer.fields:
+            return x
+        if self._last is None or self._last[0] is not x:
+            self._last = x, compress(x, self.trainer.fields)
+        return self._last[1]
 
 
 # what the fused trainer calls a loss, and which of its fields is the parameter

@@ -1,0 +1,122 @@
+"""Copies of columns are looked up in training, with the result of all copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from isotone import Knots, MonotonicNetwork, Recipe, _engine
+from isotone.losses import CrossEntropy, Loss, SquaredError
+from isotone.training.fields import compress
+from isotone.training.fused import FusedTrainer
+from isotone.training.learners import FusedLearner
+from isotone.typing import Reals
+
+FIELDS = [7, 5, 1]
+SHAPES = [[13, 16, 16, 1], [13, 40, 8, 1], [13, 5, 3], [13, 1]]
+
+
+def rows(n: int = 170) -> Any:
+    """Copies of two columns, also at and beyond their knots, and a plain one."""
+    X = np.random.default_rng(0).normal(size=(n, 3))
+    knots = Knots.fit(X, FIELDS)
+    X[:5] = [[-9, 9, 0], [9, -9, 0], *([*np.sort(X[:, 0])[[k]], 0, 0] for k in (0, 50, -1))]
+    x = knots.transform(X)
+    x[:, -1] *= 3.0
+    return x
+
+
+def network(layers: list[int], learned: bool, chain: Any) -> MonotonicNetwork:
+    torch.manual_seed(1)
+    directions = np.zeros((layers[-1], 13))
+    directions[0] = np.repeat([1, 0, -1], FIELDS)
+    return MonotonicNetwork(
+        layers,
+        monotonic_cst=directions,
+        lipschitz="learned" if learned else np.linspace(0.3, 2.0, 13),
+        chain=chain,
+        init="torch",
+        outputs="logits" if layers[-1] > 1 else "values",
+    )
+
+
+def both(
+    layers: list[int], learned: bool, chain: Any, precision: Any = "float64"
+) -> tuple[FusedTrainer, FusedTrainer, Any]:
+    one = network(layers, learned, chain)
+    loss: Loss = CrossEntropy() if layers[-1] > 1 else SquaredError()
+    plain, looked = (
+        FusedLearner([one, one], loss, Recipe(), precision=precision, fields=fields).trainer
+        for fields in ((), FIELDS)
+    )
+    x = rows()
+    y = np.arange(len(x)) % 3 if layers[-1] > 1 else x @ np.linspace(-1, 1, 13)
+    return plain, looked, (x, y)
+
+
+@pytest.mark.parametrize("layers", SHAPES, ids=str)
+@pytest.mark.parametrize("learned", [False, True])
+@pytest.mark.parametrize("chain", ["one", "inf"])
+def test_losses_gradients_and_predictions_are_those_of_all_copies(
+    layers: list[int], learned: bool, chain: Any
+) -> None:
+    plain, looked, (x, y) = both(layers, learned, chain)
+    weight = np.random.default_rng(1).random(len(x)) * (np.arange(len(x)) % 4 > 0)
+    for given in (None, weight):
+        expected, found = (trainer.gradients(x, y, given) for trainer in (plain, looked))
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+        for one, other in zip(found[1] + found[2], expected[1] + expected[2], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-12)
+        if learned:
+            np.testing.assert_allclose(found[3], expected[3], rtol=1e-9, atol=1e-12)  # type: ignore[arg-type]
+    np.testing.assert_allclose(looked.predict(x), plain.predict(x), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_training_is_that_of_all_copies(learned: bool) -> None:
+    plain, looked, (x, y) = both(SHAPES[0], learned, "one")
+    order = np.random.default_rng(2).permutation(len(x))
+    for trainer in (plain, looked):
+        for _ in range(5):
+            trainer.train_epoch(x, y, order=order, batch_size=37, learning_rates=0.01)
+    expected, found = (trainer.state()["parameters"] for trainer in (plain, looked))
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_instruction_sets_and_threads_change_no_bit() -> None:
+    results: list[Reals] = []
+    for isa in _engine.instruction_sets():
+        for threads in (1, 2):
+            _, looked, (x, y) = both(SHAPES[1], True, "one", "float32")
+            looked._isa = isa
+            for _ in range(3):
+                looked.train_epoch(x, y, batch_size=50, learning_rates=0.01, threads=threads)
+            results.append(looked.state()["parameters"])
+    np.testing.assert_array_equal(results[0], results[1])  # the baseline rounds twice
+    for other in results[3:]:
+        np.testing.assert_array_equal(other, results[2])
+
+
+def test_rows_are_compressed_without_loss() -> None:
+    x = rows()
+    looked = compress(x, FIELDS)
+    assert looked.cells.shape == looked.values.shape == (len(x), 3)
+    assert np.all((looked.cells >= [0, 7, 12]) & (looked.cells < [7, 12, 13]))
+    _, trainer, (_, y) = both(SHAPES[0], True, "one")
+    assert trainer.loss(looked, y).tolist() == trainer.loss(x, y).tolist()
+
+
+def test_what_is_not_copied_is_refused() -> None:
+    with pytest.raises(ValueError, match="features 0 to 1 are not copies of one column"):
+        compress(np.array([[0.5, 0.5]]), [2])
+    with pytest.raises(ValueError, match="has 3 copies in all but the networks have 4 features"):
+        FusedTrainer([4, 1], n_members=1, loss="squared_error", fields=[2, 1])
+    trainer = both(SHAPES[0], True, "one")[1]
+    looked = compress(rows(), FIELDS)
+    looked.cells[3, 1] = 12
+    with pytest.raises(ValueError, match="`cells` must be copies of their fields"):
+        trainer.predict(looked)
+    assert FusedTrainer([2, 1], n_members=1, loss="squared_error", fields=[1, 1]).fields == []
