@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -185,3 +187,19 @@ def test_what_a_database_refuses_is_said(dialect: str, tmp_path: Path) -> None:
     path.write_text("SELECT one FROM nowhere")
     with pytest.raises(ValueError, match=rf"{dialect} refuses to run it: (.|\n)*--no-check"):
         Sql(dialect=dialect).score(frozen, path, np.zeros((1, frozen.n_features)))  # type: ignore[arg-type]
+
+
+def test_the_statement_of_a_model_is_the_same_in_every_process() -> None:
+    code = "from networks import mixed; from isotone.export.sql.select import Sql; "
+    code += "print(Sql().select(mixed()))"
+    texts = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            check=True,
+            cwd=Path(__file__).parents[1],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(texts) == 1

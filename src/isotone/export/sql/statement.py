@@ -298,7 +298,7 @@ class Statement:
         uses: dict[str, int] = {x.text: end for x in results.values()}
         for name in reversed(self._definition):
             if name in uses:
-                for column in self._definition[name].columns:
+                for column in sorted(self._definition[name].columns):  # one text per model
                     uses[column] = max(uses.get(column, 0), self._stage[name])
         return uses
 
