@@ -92,7 +92,7 @@ public:
     void add_save() {
         Step<T> step = {};
         step.kind = Kind::save;
-        enter({false, units_, 0, false}, "blends");
+        enter({false, units_, 0, false}, "residual blocks");
         add(step, units_);
     }
 
@@ -139,7 +139,7 @@ public:
     int units() const { return units_; }
 
 private:
-    // A blend or members that have not ended.
+    // A residual block or members that have not ended.
     struct Open {
         bool has_members;
         int n_kept, n_sum;  // units; of the sum 0 before the end of the first member

@@ -9,7 +9,7 @@ namespace isotone {
 constexpr int max_group_size = 1024;
 constexpr int max_width = 65536;     // units of a step, features and outputs included
 constexpr int max_steps = 1024;      // as listed in a model
-constexpr int max_depth = 16;        // blends and members inside one another
+constexpr int max_depth = 16;        // residual blocks and members inside one another
 constexpr int max_matrix = 1 << 24;  // weights of a step
 
 constexpr int max_unrolled_size = 32;
@@ -70,7 +70,7 @@ template <class T>
 struct Model {
     int n_features, n_outputs, n_steps;
     int width;  // the most units of any step, inputs included
-    int depth;  // the most buffers of saved units at a time: of a blend one, of members two
+    int depth;  // the most buffers of saved units at a time: of a residual block one, of members two
     const Feature* features;
     const Step<T>* steps;
     const T* residual;  // [n_features][n_outputs]; with sources as the weight of look_up

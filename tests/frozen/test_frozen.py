@@ -168,11 +168,11 @@ def test_every_activation_has_a_torch_counterpart() -> None:
             lambda: Members((1.0, 1.0), ((Sort(1),), (Dense(np.ones((2, 1)), np.ones(2)),))).width(
                 1
             ),
-            r"members need as many outputs as each other; got \[1, 2\]",
+            r"all members must have the same number of outputs; got \[1, 2\]",
         ),
         (
             lambda: residual_block(0.5, 0.5, (Dense(np.ones((2, 3)), np.ones(2)),)).width(3),
-            r"as many outputs as each other; got \[3, 2\]",
+            r"the same number of outputs; got \[3, 2\]",
         ),
         (lambda: Sort(3).width(4), "does not divide 4"),
         (lambda: Dense(np.ones((2, 3)), np.ones(2)).width(4), "takes 3 inputs but gets 4"),

@@ -28,7 +28,7 @@ def report(
     threshold: Annotated[
         float | None, typer.Option(help="Accept if score ≥ this; default: 0 for two classes.")
     ] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of weights of the rows.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
     max_rows: Annotated[
         int, typer.Option(min=0, help="Rows to embed at most; statistics use all rows.")
@@ -37,14 +37,14 @@ def report(
         str, typer.Option(help="Rows unlike any in training: error, missing, or skip.")
     ] = "error",
     history: Annotated[
-        Path | None, typer.Option(help="history.json of `isotone train`; default: beside MODEL.")
+        Path | None, typer.Option(help="history.json of `isotone train`; default: next to MODEL.")
     ] = None,
 ) -> None:
     """Write a report about a model: one HTML file in which the model itself runs.
 
     What is guaranteed comes first; then sliders, response curves and a heat map. With a TABLE,
-    best of rows that the model was not trained on, it also shows how good the model is there, and
-    how robust. The file needs no network access and can be sent by e-mail; it holds up to
+    preferably of rows that the model was not trained on, it also shows how good and how robust the
+    model is there. The file needs no network access and can be sent by e-mail; it holds up to
     --max-rows rows of the table.
 
     For example:

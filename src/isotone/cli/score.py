@@ -46,8 +46,8 @@ def score(
     complete, or no number where one is needed. --on-unseen says what it gets: an error with its
     row and column, what a missing value gets, no score, or this score.
 
-    Processes of this machine listen on no port. Whoever can reach a Dask scheduler without TLS can
-    run code as its owner: protecting the one that you name with --scheduler is up to you.
+    Local processes listen on no port. Anyone who can reach a Dask scheduler without TLS can run
+    code as its owner: protect the one that you name with --scheduler.
     """
     start = time.perf_counter()
     is_directory = Path(table).is_dir()

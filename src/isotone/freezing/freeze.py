@@ -181,7 +181,7 @@ def _with_copies(inputs: Inputs | None, knots: Knots, features: Sequence[str] | 
     if len(known.encoded) != knots.n_features:
         raise ValueError(
             f"`knots` are those of {knots.n_features} features but there are "
-            f"{len(known.encoded)} names; they must be as many"
+            f"{len(known.encoded)} names; the numbers must agree"
         )
     return replace(known, copies=tuple(knots.columns.tolist()))
 

@@ -194,7 +194,7 @@ class Members(StepKind):
     Parameters
     ----------
     weights : one per member, numbers of the network's precision
-    members : at least one; all have as many outputs
+    members : at least one; all have the same number of outputs
     """
 
     weights: tuple[float, ...]
@@ -231,7 +231,7 @@ class Members(StepKind):
     def width(self, n_in: int) -> int:
         n_out = [width_after(steps, n_in) for steps in self.members]
         if len(set(n_out)) > 1:
-            raise ValueError(f"members need as many outputs as each other; got {n_out}")
+            raise ValueError(f"all members must have the same number of outputs; got {n_out}")
         return n_out[0]
 
     def work(self, n_in: int) -> int:

@@ -2,7 +2,7 @@
 
 A raw table has columns of numbers, text, booleans and missing values, found by name and in any
 order. Every column becomes features as its class in `isotone.inputs.columns` says. A column that
-has a fill gets one more feature, `missing(name)`, behind all others: 1 where the value is missing
+has a fill gets one more feature, `missing(name)`, after all others: 1 where the value is missing
 and the fill stands in for it, 0 elsewhere. Among rows in which the value is present a direction
 along the column therefore holds as it stands.
 

@@ -36,7 +36,7 @@ class Sample:
     X : (n_rows, n_features), encoded
     y : (n_rows,), number of the class or observed value, None without a target
     weight : (n_rows,), how much every row counts
-    columns : by name, numbers (NaN for a gap) or texts of a few kinds
+    columns : by name, numbers (NaN where missing) or texts of a few kinds
     trained : whether the model file names a table of this name
     left_out : numbers of the other rows of the table, with values never seen in training
     """

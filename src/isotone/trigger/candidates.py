@@ -22,7 +22,7 @@ from isotone.inputs.chain import Policy
 from isotone.trigger.working_point import best_scores
 from isotone.typing import Bools, Floats, Indices, Integers
 
-_NONE = "(none)"  # the label of a gap
+_NONE = "(none)"  # the label of a missing value
 #: the smallest whole numbers that have no other of their own above them
 _EXACT = {pa.float16(): 2**11, pa.float32(): 2**24, pa.float64(): 2**53}
 
@@ -166,7 +166,7 @@ def _texts(column: pa.Array) -> pa.Array:
 
 
 def _check_event(column: pa.Array, name: str, first_row: int) -> None:
-    """Refuse gaps, and floating-point numbers so large that neighbors are the same."""
+    """Refuse missing values, and floating-point numbers so large that neighbors are the same."""
     blank = is_blank(column)
     if blank.any():
         raise ValueError(
