@@ -7,6 +7,7 @@
 #include "trainer/trainer.hpp"
 
 #include "sorter/transpose.hpp"
+#include "trainer/adam.hpp"
 #include "trainer/losses.hpp"
 #include "trainer/normalization.hpp"
 #include "trainer/workspace.hpp"
@@ -363,50 +364,6 @@ private:
     T spoiled_ = 0;
     int n_events_ = 0;  // in the tile that was loaded last
 };
-
-// ---- Adam ---------------------------------------------------------------------------------
-
-template <class T>
-T square_root(T x) {
-    if constexpr (sizeof(T) == sizeof(float))
-        return __builtin_sqrtf(x);
-    else
-        return __builtin_sqrt(x);
-}
-
-// As torch.optim.Adam; with a decay as torch.optim.AdamW. Of the parameters from `begin` to `end`.
-template <class T>
-void update(const TrainTask<T>& task, const AdamStep& step, const T* __restrict gradient,
-            std::size_t begin, std::size_t end) {
-    T* const __restrict parameters = task.parameters;
-    T* const __restrict first = task.first_moment;
-    T* const __restrict second = task.second_moment;
-    const T rate1 = static_cast<T>(1 - task.adam.beta1), beta2 = static_cast<T>(task.adam.beta2);
-    const T rate2 = static_cast<T>(1 - task.adam.beta2), eps = static_cast<T>(task.adam.eps);
-    const T step_size = static_cast<T>(step.step_size), decay = static_cast<T>(step.decay);
-    const T root_correction = static_cast<T>(step.root_correction);
-    for (std::size_t i = begin; i < end; ++i) {
-        const T g = gradient[i];
-        first[i] += (g - first[i]) * rate1;
-        second[i] = second[i] * beta2 + rate2 * g * g;
-        const T spread = square_root(second[i]) / root_correction + eps;
-        parameters[i] = parameters[i] * decay - step_size * (first[i] / spread);
-    }
-}
-
-// Rates of their own, no decay, and limits: a λ that left them would not come back.
-template <class T>
-void update_lipschitz(const TrainTask<T>& task, const AdamStep& step, const T* gradient) {
-    constexpr T widest = static_cast<T>(log_lipschitz_range);
-    const std::size_t begin = task.shape.n_weights, end = task.shape.n_parameters();
-    update(task, {step.step_size * task.adam.lipschitz_rate, step.root_correction, 1}, gradient,
-           begin, end);
-    for (std::size_t i = begin; i < end; ++i) {
-        T& theta = task.parameters[i];
-        const T highest = task.constants.feature_scale[i - begin], lowest = highest - widest;
-        theta = theta > highest ? highest : theta < lowest ? lowest : theta;
-    }
-}
 
 // ---- entry points -------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from rich.console import Console
 
 import isotone
 from isotone import FrozenNetwork, Log, Scaling, certify
-from isotone.certificate.certify import Interval
+from isotone.certificate.slopes import Interval
 from isotone.cli import main
 from isotone.cli.terminal import printable
 from isotone.data.table import numbers, open_table, write_table

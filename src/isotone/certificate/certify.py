@@ -11,7 +11,6 @@ import json
 import math
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -25,48 +24,17 @@ from isotone.certificate.missing import (
     promise_nothing,
 )
 from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts, shift_ranges
+from isotone.certificate.slopes import Interval, Slope, find_slopes, slope_range
 from isotone.certificate.verdicts import Verdict, by_column, judge
+from isotone.frozen.loading import check_network
 from isotone.frozen.lookup import Copies
-from isotone.frozen.network import FrozenNetwork, check_network
+from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import card
 from isotone.inputs.chain import Policy, has_features
-from isotone.rounding import (
-    add,
-    digits_down,
-    digits_up,
-    divide,
-    multiply,
-    multiply_down,
-    subtract_down,
-)
+from isotone.rounding import add, digits_up, divide, multiply, subtract_down
 from isotone.typing import Bools, Floats
 
 MOST_SHOWN = 1000  # slopes that a person is shown; all are in the JSON
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """A closed interval that holds every slope of the exact function between rows in the clip.
-
-    Beyond the clip the slope is 0. Computed scores move in steps: see `Certificate.slopes`.
-    """
-
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        """A few digits, rounded outward."""
-        return f"[{digits_down(self.low, 3)}, {digits_up(self.high, 3)}]"
-
-
-@dataclass(frozen=True, slots=True)
-class Slope:
-    """Slope of one output along one feature, in scaled and in raw units."""
-
-    output: int
-    feature: str
-    scaled: Interval
-    raw: Interval
 
 
 @dataclass(frozen=True)
@@ -270,7 +238,7 @@ class Certificate:
                 f"decisions need one output, or classes; this network has {len(self.constants)} "
                 "outputs that are values: freeze one that scores what is to be decided"
             )
-        low, high = _slope_range(self.frozen.residual, self._slope_bounds)
+        low, high = slope_range(self.frozen.residual, self._slope_bounds)
         return self._decide(threshold, low[0], high[0], self.rounding_errors[0])
 
     @ieee_arithmetic()
@@ -341,60 +309,13 @@ def certify(frozen: FrozenNetwork) -> Certificate:
         grid=frozen.grid,
         lipschitz=tuple(frozen.lipschitz.tolist()),
         constants=tuple(constants.tolist()),
-        slopes=_slopes(frozen, slope_bounds),
+        slopes=find_slopes(frozen, slope_bounds),
         verdicts=verdicts,
         missing=judge_missing(frozen, slope_bounds, errors),
         layers=tuple(Layer(*entry) for entry in bounds.layer_bounds(frozen.steps)),
         rounding_errors=tuple(errors.tolist()),
         frozen=frozen,
     )
-
-
-def _slope_range(residual: Floats, slope_bounds: Floats) -> tuple[Floats, Floats]:
-    """Lowest and highest slope of f = g + r·x, (n_outputs, n_features)."""
-    return subtract_down(residual, slope_bounds), -subtract_down(-residual, slope_bounds)
-
-
-def _slopes(frozen: FrozenNetwork, slope_bounds: Floats) -> tuple[Slope, ...]:
-    low, high = _slope_range(frozen.residual, slope_bounds)
-    steep, flat = (s() for s in (frozen.scaling.steepest, frozen.scaling.flattest))
-    bottom, top = _raw_intervals(low, high, flat, steep)
-    columns = (array.ravel().tolist() for array in (low, high, bottom, top))
-    cells = product(range(frozen.n_outputs), frozen.features)
-    each = tuple(
-        Slope(output, feature, Interval(a, b), Interval(c, d))
-        for (output, feature), a, b, c, d in zip(cells, *columns, strict=True)
-    )
-    return _along_columns(frozen, each) if frozen.inputs.copies else each
-
-
-def _along_columns(frozen: FrozenNetwork, each: tuple[Slope, ...]) -> tuple[Slope, ...]:
-    """Slopes along columns, from those along their copies: at any place one of these moves.
-
-    Beyond its knots a score is constant along a column with several copies.
-    """
-    inputs, slopes = frozen.inputs, []
-    spans = zip(inputs.encoded, inputs.firsts.tolist(), inputs.counts.tolist(), strict=True)
-    for output, (name, first, count) in product(range(frozen.n_outputs), list(spans)):
-        start = output * frozen.n_features + first
-        own = each[start : start + count]
-        still = [0.0] if len(own) > 1 else []
-        hulls = [
-            Interval(min([i.low for i in part] + still), max([i.high for i in part] + still))
-            for part in ([slope.scaled for slope in own], [slope.raw for slope in own])
-        ]
-        slopes.append(Slope(output, name, *hulls))
-    return tuple(slopes)
-
-
-def _raw_intervals(
-    low: Floats, high: Floats, flat: Floats, steep: Floats
-) -> tuple[Floats, Floats]:
-    """Intervals times any slope in [flat, steep] of the scaling, rounded outward."""
-    steep = np.nextafter(steep, np.inf)
-    top = np.where(high > 0, multiply(np.maximum(high, 0.0), steep), -multiply_down(-high, flat))
-    bottom = np.where(low < 0, -multiply(np.maximum(-low, 0.0), steep), multiply_down(low, flat))
-    return bottom + 0.0, top + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
 _FIELDS: dict[type, list[str]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -126,12 +127,7 @@ def train(
     """
     check_choice("--missing", missing, get_args(Gaps))
     check_choice("--class-weight", class_weight, ("none", "balanced"))
-    destination = Destination.of(out, "model.isotone")
-    parts = [destination.checkpoints / name for name in _PARTS]
-    refuse_overwriting(
-        [destination.model, *destination.beside(*_FILES), *parts],
-        [split_tree(read)[0] for read in (table, validation)],
-    )
+    destination = _destination(out, [table, validation])
     source = open_table(table)
     columns = choose_columns(
         source,
@@ -170,18 +166,21 @@ def train(
     )
     made_from = {"table": file_name(table), "target": target, "rows": len(training.y)}
     made_from["random_state"] = random_state
-    with sole_use(destination.room), making(destination.checkpoints):
-        _fit(estimator, training, destination.checkpoints, resume)
-        metrics = _judge(estimator, held_out)
-        provenance = dict(estimator.network_.provenance) | made_from
-        network = replace(estimator.network_, provenance=provenance)  # certified as it was
-        _write(estimator, network, metrics, destination)
-        remove_checkpoints(destination.checkpoints)
-    with suppress(OSError):  # it is gone, or another run has begun
-        destination.checkpoints.rmdir()
-    levels = network.provenance.get("quantiles")
+    metrics = _make(estimator, training, held_out, destination, made_from, resume)
+    levels = estimator.network_.provenance.get("quantiles")
     about = f"quantile {levels[0]:g} of {learned.name}" if levels else learned.describe()
     _report(estimator.certificate_, about, metrics, destination.model)
+
+
+def _destination(out: Path, tables: Sequence[str]) -> Destination:
+    """Where results go, none of them in place of a table that is read."""
+    destination = Destination.of(out, "model.isotone")
+    parts = [destination.checkpoints / name for name in _PARTS]
+    refuse_overwriting(
+        [destination.model, *destination.beside(*_FILES), *parts],
+        [split_tree(table)[0] for table in tables],
+    )
+    return destination
 
 
 def _loss(text: str | None) -> tuple[str, float | None]:
@@ -222,6 +221,27 @@ def _estimator(
     options["class_weight"] = None if class_weight == "none" else class_weight
     options["loss"] = loss or "cross_entropy"
     return MonotonicClassifier(positive=target.second, **options)
+
+
+def _make(
+    estimator: MonotonicEstimator,
+    training: Sample,
+    held_out: Sample,
+    destination: Destination,
+    made_from: dict[str, Any],
+    resume: bool,
+) -> dict[str, float]:
+    """Fit, judge and write, alone in the room of the results; the metrics."""
+    with sole_use(destination.room), making(destination.checkpoints):
+        _fit(estimator, training, destination.checkpoints, resume)
+        metrics = _judge(estimator, held_out)
+        provenance = dict(estimator.network_.provenance) | made_from
+        network = replace(estimator.network_, provenance=provenance)  # certified as it was
+        _write(estimator, network, metrics, destination)
+        remove_checkpoints(destination.checkpoints)
+    with suppress(OSError):  # it is gone, or another run has begun
+        destination.checkpoints.rmdir()
+    return metrics
 
 
 def _fit(estimator: MonotonicEstimator, rows: Sample, checkpoints: Path, resume: bool) -> None:

@@ -30,7 +30,8 @@ from isotone.checks import check_choice
 from isotone.export.claim import Arithmetic, Claim
 from isotone.export.parity import compare
 from isotone.extras import lacking
-from isotone.frozen.network import FrozenNetwork, check_network
+from isotone.frozen.loading import check_network
+from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import work_of
 from isotone.typing import Floats, Reals
 

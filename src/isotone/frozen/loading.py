@@ -114,3 +114,18 @@ def _step(entry: dict[str, Any], find: Find, prefix: str, depth: int) -> Step:
             return residual_block(float(entry["keep"]), float(entry["add"]), branch)
         case other:
             raise ValueError(f"a step of kind {other!r} is unknown")
+
+
+def check_network(job: str, value: Any) -> None:
+    """Raise `TypeError` unless `value` is a frozen network.
+
+    Parameters
+    ----------
+    job : who does what with it, for the message, such as "`certify` examines"
+    """
+    if isinstance(value, FrozenNetwork):
+        return
+    advice = "call isotone.freeze(network) first, or isotone.load(path)"
+    if hasattr(value, "fit"):
+        advice = "give the `network_` of a fitted estimator"
+    raise TypeError(f"{job} a FrozenNetwork; got {type(value).__name__}: {advice}")

@@ -195,15 +195,12 @@ class FrozenNetwork:
             raise ValueError(
                 f"`clip={self.clip}` must be between {_SMALLEST_CLIP:g} and {_LARGEST_CLIP:g}"
             )
-        if self.grid is not None and not divides(self.grid, self.clip):
+        ends = [self.clip] if self.copies is None else [self.clip, 1.0]
+        if self.grid is not None and not all(divides(self.grid, end) for end in ends):
             raise ValueError(
                 f"`clip={self.clip}` and `grid={self.grid}` do not fit: the grid must be a power "
-                "of two that divides the clip into at most 2**52 parts, as 2**-20 divides 1024"
-            )
-        if self.grid is not None and self.copies is not None and not divides(self.grid, 1.0):
-            raise ValueError(
-                f"`grid={self.grid}` does not divide 1, where copies end; choose a power of two "
-                "between 2**-52 and 1"
+                "of two that divides the clip, and 1 if there are knots, into at most 2**52 "
+                "parts, as 2**-20 divides 1024"
             )
 
     @property
@@ -400,18 +397,3 @@ class FrozenNetwork:
 
     def _arrays(self) -> Arrays:
         return arrays_of(self.steps) | {"residual": self.residual}
-
-
-def check_network(job: str, value: Any) -> None:
-    """Raise `TypeError` unless `value` is a frozen network.
-
-    Parameters
-    ----------
-    job : who does what with it, for the message, such as "`certify` examines"
-    """
-    if isinstance(value, FrozenNetwork):
-        return
-    advice = "call isotone.freeze(network) first, or isotone.load(path)"
-    if hasattr(value, "fit"):
-        advice = "give the `network_` of a fitted estimator"
-    raise TypeError(f"{job} a FrozenNetwork; got {type(value).__name__}: {advice}")

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from isotone.certificate.certify import Certificate, Interval, Slope
+from isotone.certificate.certify import Certificate
+from isotone.certificate.slopes import Interval, Slope
 from isotone.certificate.verdicts import Verdict
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import file_name, visible

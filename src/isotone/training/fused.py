@@ -15,21 +15,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone import _engine, limits
-from isotone.checks import check_choice, check_count, check_divides, check_finite, check_weights
+from isotone import _engine
+from isotone.checks import check_choice, check_count, check_finite, check_weights
 from isotone.training.fields import Looked, compress
 from isotone.training.rows import Labels, Rows, check_features, check_order, check_targets
+from isotone.training.stack import (
+    LABEL_LOSSES,
+    FusedLoss,
+    check_fields,
+    check_layers,
+    check_loss,
+    check_within,
+    group_sizes_of,
+)
 from isotone.typing import Chain, Floats, Precision, Reals
-
-FusedLoss = Literal["cross_entropy", "squared_error", "absolute_error", "hinge", "quantile"]
-
-_SCALAR_LOSSES = ("hinge",)
-_LABEL_LOSSES = ("cross_entropy", "hinge")
 
 
 class FusedTrainer:
@@ -108,14 +112,14 @@ class FusedTrainer:
         eps: float = 1e-8,
         precision: Precision = "float32",
     ) -> None:
-        self.layers = _checked_layers(layers)
+        self.layers = check_layers(layers)
         self.n_members = check_count("n_members", n_members)
-        self.loss_kind: FusedLoss = _checked_loss(loss, self.layers[-1])
-        group_sizes = _group_sizes(self.layers, group_size)
+        self.loss_kind: FusedLoss = check_loss(loss, self.layers[-1])
+        group_sizes = group_sizes_of(self.layers, group_size)
         check_choice("chain", chain, get_args(Chain))
         self._dtype = np.dtype(check_choice("precision", precision, get_args(Precision)))
         learns = lipschitz_max is not None
-        self.fields = _checked_fields(fields, self.layers[0])
+        self.fields = check_fields(fields, self.layers[0])
         self._stack = _engine.Stack(self.layers, group_sizes, chain, loss, learns, self.fields)
         scale = self._per_member("feature_scale", feature_scale, self.layers[0], positive=learns)
         self._constants = {
@@ -124,10 +128,10 @@ class FusedTrainer:
             "residual": self._per_member("residual", residual, self.layers[-1], self.layers[0]),
             "loss_parameter": self._loss_parameter(loss_parameter),
         }
-        self.lipschitz_rate = _within("lipschitz_rate", lipschitz_rate)
-        self.weight_decay = _within("weight_decay", weight_decay)
-        self.betas = (_within("betas", betas[0], 1.0), _within("betas", betas[1], 1.0))
-        self.eps = _within("eps", eps)
+        self.lipschitz_rate = check_within("lipschitz_rate", lipschitz_rate)
+        self.weight_decay = check_within("weight_decay", weight_decay)
+        self.betas = (check_within("betas", betas[0], 1.0), check_within("betas", betas[1], 1.0))
+        self.eps = check_within("eps", eps)
         self.n_steps = 0
         shape = (self.n_members, self._stack.n_parameters)
         self._parameters, self._first_moment, self._second_moment = (
@@ -326,7 +330,7 @@ class FusedTrainer:
     ) -> Rows:
         n_outputs = self.layers[-1]
         labels: Labels | None = None
-        if self.loss_kind in _LABEL_LOSSES:
+        if self.loss_kind in LABEL_LOSSES:
             labels = "binary" if n_outputs == 1 else "classes"
         table = _values(features)
         targets = check_targets(y, table, n_outputs, labels)
@@ -376,54 +380,3 @@ def _values(features: Reals | Looked) -> Reals:
 
 def _cells(features: Reals | Looked) -> NDArray[np.int32] | None:
     return features.cells if isinstance(features, Looked) else None
-
-
-def _checked_fields(fields: Sequence[int], n_features: int) -> list[int]:
-    counts = [check_count("fields", count) for count in fields]
-    if counts and sum(counts) != n_features:
-        raise ValueError(
-            f"`fields={counts}` has {sum(counts)} copies in all but the networks have "
-            f"{n_features} features; they must agree"
-        )
-    return counts if max(counts, default=1) > 1 else []
-
-
-def _checked_layers(layers: Sequence[int]) -> list[int]:
-    if not 2 <= len(layers) <= _engine.MAX_LAYERS + 1:
-        raise ValueError(
-            f"`layers={list(layers)}` must name the numbers of features, of hidden units and of "
-            f"outputs, for between 1 and {_engine.MAX_LAYERS} layers"
-        )
-    counts = [check_count("layers", width) for width in layers]
-    n_parameters = sum((n_in + 1) * n_out for n_in, n_out in pairwise(counts))
-    if n_parameters > _engine.MAX_PARAMETERS:
-        raise ValueError(
-            f"`layers={counts}` make {n_parameters} parameters but at most "
-            f"{_engine.MAX_PARAMETERS} are possible here; train large networks with torch"
-        )
-    return counts
-
-
-def _group_sizes(layers: list[int], group_size: int | None) -> list[int]:
-    """Per layer the size of the groups that are sorted after it; 1 after the last."""
-    for width in layers[1:-1]:
-        if group_size is not None:
-            check_divides(check_count("group_size", group_size), width)
-        limits.GROUP.check(group_size or width)
-    return [*(group_size or width for width in layers[1:-1]), 1]
-
-
-def _checked_loss(loss: FusedLoss, n_outputs: int) -> FusedLoss:
-    check_choice("loss", loss, get_args(FusedLoss))
-    if loss in _SCALAR_LOSSES and n_outputs != 1:
-        raise ValueError(
-            f"`loss={loss!r}` is for one output but the network has {n_outputs}; let `layers` end "
-            "in 1, or take another loss"
-        )
-    return loss
-
-
-def _within(name: str, value: float, below: float = np.inf) -> float:
-    if not 0.0 <= value < below:
-        raise ValueError(f"`{name}` holds {value!r}; it must be at least 0 and below {below}")
-    return float(value)

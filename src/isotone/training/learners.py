@@ -29,10 +29,17 @@ from isotone.nn.group_sort import group_sort
 from isotone.nn.layers import BoundedLayer, GroupSort, LipschitzLinear
 from isotone.nn.network import LOG_RANGE, LipschitzNetwork
 from isotone.training.fields import Looked, compress
-from isotone.training.fused import FusedLoss, FusedTrainer
+from isotone.training.fused import FusedTrainer
+from isotone.training.optimizer import (
+    load_optimizer_state,
+    make_optimizer,
+    optimizer_state,
+    take_step,
+)
 from isotone.training.orders import Orders, orders_of_rows
 from isotone.training.recipe import Recipe, Tensors
 from isotone.training.rows import Rows
+from isotone.training.stack import FusedLoss
 from isotone.typing import Floats, Precision
 
 Backend = Literal["auto", "fused", "torch"]
@@ -232,48 +239,6 @@ def tensors(
     """Features in a precision, targets, and weights as torch sees them; copies if need be."""
     weight = None if rows.weight is None else torch.as_tensor(rows.weight)
     return torch.as_tensor(rows.x).to(dtype), torch.as_tensor(rows.y), weight
-
-
-def make_optimizer(
-    weights: Sequence[Tensor], log_lipschitz: Tensor | None, recipe: Recipe
-) -> torch.optim.Optimizer:
-    """AdamW for weights, and faster and without decay for logarithms of λ."""
-    groups: list[dict[str, Any]] = [
-        {"params": weights, "weight_decay": recipe.weight_decay, "speed": 1.0}
-    ]
-    if log_lipschitz is not None:
-        groups.append(
-            {"params": [log_lipschitz], "weight_decay": 0.0, "speed": recipe.lipschitz_rate}
-        )
-    return torch.optim.AdamW(groups, lr=recipe.learning_rate)
-
-
-def take_step(optimizer: torch.optim.Optimizer, loss: Tensor, rate: float) -> None:
-    """One step of an optimizer at a learning rate."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate * group["speed"]
-    optimizer.zero_grad()
-    loss.backward()  # type: ignore[no-untyped-call]
-    optimizer.step()
-
-
-def optimizer_state(optimizer: torch.optim.Optimizer) -> Tensors:
-    """What an optimizer remembers, as named tensors; copies."""
-    return {
-        f"optimizer.{i}.{key}": value.clone()
-        for i, entries in optimizer.state_dict()["state"].items()
-        for key, value in entries.items()
-    }
-
-
-def load_optimizer_state(optimizer: torch.optim.Optimizer, state: Tensors) -> Tensors:
-    """Put back what `optimizer_state` gave; returns the other tensors."""
-    entries: dict[int, Tensors] = {}
-    for name in [name for name in state if name.startswith("optimizer.")]:
-        _, index, key = name.split(".")
-        entries.setdefault(int(index), {})[key] = state[name].clone()
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": entries})
-    return {name: value for name, value in state.items() if not name.startswith("optimizer.")}
 
 
 class FusedLearner:

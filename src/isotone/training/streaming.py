@@ -26,7 +26,7 @@ from isotone.data.table import numbers
 from isotone.inputs.scaling import Scaling
 from isotone.losses import DynamicHinge, KantorovichRubinstein, Loss
 from isotone.nn.network import LipschitzNetwork
-from isotone.training.learners import take_step
+from isotone.training.optimizer import take_step
 from isotone.training.orders import order_of_rows
 from isotone.training.recipe import History, Recipe, fit
 from isotone.training.rows import Rows

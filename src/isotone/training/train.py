@@ -22,13 +22,15 @@ from isotone.training.learners import (
     FusedLearner,
     StackLearner,
     is_fused,
+    tensors,
+    why_not_fused,
+    why_not_stackable,
+)
+from isotone.training.optimizer import (
     load_optimizer_state,
     make_optimizer,
     optimizer_state,
     take_step,
-    tensors,
-    why_not_fused,
-    why_not_stackable,
 )
 from isotone.training.orders import order_of_rows
 from isotone.training.recipe import History, Recipe, Tensors, fit
