@@ -36,13 +36,14 @@ void update(const TrainTask<T>& task, const AdamStep& step, const T* __restrict 
 // Rates of their own, no decay, and limits: a λ that left them would not come back.
 template <class T>
 void update_lipschitz(const TrainTask<T>& task, const AdamStep& step, const T* gradient) {
-    constexpr T widest = static_cast<T>(log_lipschitz_range);
+    constexpr T start = static_cast<T>(log_lipschitz_start);
     const std::size_t begin = task.shape.n_weights, end = task.shape.n_parameters();
     update(task, {step.step_size * task.adam.lipschitz_rate, step.root_correction, 1}, gradient,
            begin, end);
     for (std::size_t i = begin; i < end; ++i) {
         T& theta = task.parameters[i];
-        const T highest = task.constants.feature_scale[i - begin], lowest = highest - widest;
+        const T highest = task.constants.feature_scale[i - begin];
+        const T lowest = (highest < start ? highest : start) - static_cast<T>(log_lipschitz_range);
         theta = theta > highest ? highest : theta < lowest ? lowest : theta;
     }
 }

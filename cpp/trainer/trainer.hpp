@@ -10,7 +10,8 @@
 namespace isotone {
 
 constexpr int max_layers = 32;
-constexpr double log_lipschitz_range = 13.8;  // a learned λ is at least e^-13.8 of the largest
+// A learned λ is at least e^-4.6 of where it starts, which is 0.1 or the largest if that is less.
+constexpr double log_lipschitz_start = -2.3025851, log_lipschitz_range = 4.6;
 constexpr std::size_t max_parameters = 10'000'000;  // so that an int counts partial sums
 
 enum class Loss { cross_entropy, mse, l1, hinge, quantile };

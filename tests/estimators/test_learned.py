@@ -84,10 +84,40 @@ def test_missing_values_of_a_directed_column_may_be_directed_too() -> None:
         isotone.MonotonicRegressor({"missing(half)": -1}, **settings).fit(X, y)
 
 
+def test_knots_are_kept_beside_directions_of_missing_values_and_logarithms() -> None:
+    X, y = table(300)
+    settings = QUICK | {"max_iter": 2, "missing": "indicator"}
+    cst = {"half": 1, "missing(half)": -1}
+    model = isotone.MonotonicRegressor(cst, knots={"half": 5}, **settings).fit(X, y)
+    assert model.network_.inputs.counts.max() == 5
+    zeros = pd.DataFrame({"z": np.where(np.arange(300) % 3, 0.0, X["x"])})
+    zeros.loc[::7, "z"] = np.nan
+    log = {"scaling": {"z": isotone.Log(offset=0.1)}, "knots": 8}
+    model = isotone.MonotonicRegressor(**log, **settings).fit(zeros, y)
+    assert model.network_.inputs.counts[0] > 2
+    constant = pd.DataFrame({"c": np.full(300, 3.0), "x": X["x"]})
+    model = isotone.MonotonicRegressor(knots=8, **settings).fit(constant, y)
+    assert model.network_.inputs.counts.tolist() == [1, 8]
+    with pytest.raises(ValueError, match="names the column 'city', which holds categories"):
+        isotone.MonotonicRegressor(knots={"city": 4}, **settings).fit(X, y)
+
+
+def test_weights_are_repetitions_also_with_knots_and_classes() -> None:
+    X, y = table(200)
+    weight = np.arange(200) % 4
+    settings = QUICK | {"max_iter": 2, "class_weight": {False: 0.1, True: 0.7}, "knots": 8}
+    columns = X[["x", "noise"]]
+    weighted = isotone.MonotonicClassifier([1, 0], **settings).fit(columns, y > 1, weight)
+    rows = np.repeat(np.arange(200), weight)
+    again = isotone.MonotonicClassifier([1, 0], **settings)
+    again.fit(columns.iloc[rows], (y > 1).to_numpy()[rows])
+    assert weighted.network_.fingerprint == again.network_.fingerprint
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"knots": 0}, "`knots=0` must be None or whole numbers"),
+        ({"knots": 1}, "`knots=1` must be None or whole numbers of at least 2"),
         ({"knots": {"y": 3}}, "'y'"),
         ({"lipschitz_max": 0.0}, r"`lipschitz_max=0\.0` must be"),
         ({"lipschitz": "lerned"}, "must be 'auto', 'learned' or positive numbers"),

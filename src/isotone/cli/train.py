@@ -78,7 +78,7 @@ def train(
     ] = "auto",
     lipschitz_max: Annotated[float, typer.Option(help="The largest λ that is learned.")] = 8.0,
     knots: Annotated[
-        int | None, typer.Option(min=1, help="Pieces of a piecewise-linear view of each number.")
+        int | None, typer.Option(min=2, help="Pieces of a piecewise-linear view of each number.")
     ] = None,
     log: Annotated[
         list[str] | None, typer.Option(help="Take the logarithm: a,b, or b=0.5 for log(b + 0.5).")

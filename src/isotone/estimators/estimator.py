@@ -204,11 +204,11 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         if parameters.missing == "error":
             refuse_missing(self._inputs, rows.x)
             refuse_directed(missing, names)
-        completed = complete(self._inputs, rows.x, rows.weights(), cst, missing)
+        wanted = check_knots(self._by_name("knots", parameters.knots), self._inputs)
+        completed = complete(self._inputs, rows.x, rows.weights(), cst, missing, wanted)
         self._inputs = completed.inputs
-        wanted = check_knots(self._by_name("knots", parameters.knots), names)
-        own = knots_of(completed.inputs, completed.X, rows.weights(), wanted)
         distinct = observations(replace(rows, x=completed.X))
+        own = knots_of(completed.inputs, distinct.x, distinct.weights(), wanted)
         task = Task(
             rows=distinct,
             inputs=completed.inputs,
@@ -217,6 +217,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             loss=loss,
             units=self._units(distinct, n_outputs),
             knots=own | dict(completed.knots),
+            wanted=frozenset(own),
             classes=classes,
         )
         parameters = replace(

@@ -44,7 +44,8 @@ class Task:
     inputs : where the features come from; they may not have copies yet
     directions, missing : (n_outputs, n_columns), of the columns and of their missing values
     units : those of the outputs
-    knots : by name, of the columns of numbers that need some for the directions of missing values
+    knots : by name, of columns of numbers: those `wanted`, and those that need some for the
+        directions of missing values
     classes : names of the classes, or None for values
     """
 
@@ -55,6 +56,7 @@ class Task:
     loss: Loss
     units: TargetUnits
     knots: Mapping[str, Floats]
+    wanted: frozenset[str] = frozenset()
     classes: tuple[str, ...] | None = None
 
     @property
@@ -87,7 +89,7 @@ def fit_network(
     """
     files = [None if checkpoints is None else checkpoints / name for name in ("scan", "members")]
     scaling = automatic.fit_scaling(parameters.scaling, task.rows, task.columns)
-    view = View.of(scaling, task.inputs, task.knots)
+    view = View.of(scaling, task.inputs, task.knots, task.wanted)
     if parameters.verbose:
         _tell_knots(replace(task.inputs, copies=view.copies))
     rows, design = _scaled(task, view), _design(task, view, parameters)
@@ -178,7 +180,7 @@ def _design(task: Task, view: View, parameters: Parameters) -> Design:
             "none; give these columns a direction, too, or use lipschitz='auto'"
         )
     # many copies are ±1 at once: orthogonal weights would begin with far too large outputs
-    init: Init = "orthogonal" if parameters.knots is None else "torch"
+    init: Init = "torch" if task.wanted else "orthogonal"
     fields = tuple(np.bincount(view.sources).tolist())
     return Design(sizes, directions, group_size, task.loss, reaches, fields, is_learned, init)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,34 +17,43 @@ from isotone.typing import Floats
 _CLOSE = 1e-9  # values that differ by less, relative to their size, are one
 
 
-def check_knots(value: Any, names: Sequence[str]) -> dict[str, int]:
+def check_knots(value: Any, inputs: Inputs) -> dict[str, int]:
     """Numbers of tiles by column, of the columns that have knots: `knots` of an estimator."""
     if value is None:
         return {}
+    names = inputs.names
     several = isinstance(value, Mapping) or np.ndim(value) > 0
     entries = spread("knots", value, names, None) if several else [value] * len(names)
-    if not all(entry is None or is_count(entry) for entry in entries):
+    if not all(entry is None or (is_count(entry) and entry > 1) for entry in entries):
         raise ValueError(
-            f"`knots={value!r}` must be None or whole numbers of at least 1: one, one per "
+            f"`knots={value!r}` must be None or whole numbers of at least 2: one, one per "
             "feature, or a dictionary by feature name; choose 32"
         )
-    return {n: entry for n, entry in zip(names, entries, strict=True) if entry is not None}
+    wanted = {n: entry for n, entry in zip(names, entries, strict=True) if entry is not None}
+    text = [c.name for c in inputs.columns if not isinstance(c, Number) and c.name in wanted]
+    if text and several:
+        raise ValueError(
+            f"`knots` names the column {text[0]!r}, which holds categories; knots are for columns "
+            "of numbers: leave it out"
+        )
+    return {name: count for name, count in wanted.items() if name not in text}
 
 
 def knots_of(
     inputs: Inputs, X: Floats, weight: Floats, wanted: Mapping[str, int]
 ) -> dict[str, Floats]:
-    """Knots of the columns of numbers among those wanted.
+    """Knots of the columns that are wanted, but for constant ones.
 
     Parameters
     ----------
     X : (n_rows, n_features), complete
+    weight : (n_rows,), positive
     """
-    rows, found = weight > 0, {}
-    for column in inputs.columns:
-        if isinstance(column, Number) and column.name in wanted:
-            x = X[rows, inputs.encoded.index(column.name)]
-            found[column.name] = column_knots(x, weight[rows], wanted[column.name])
+    found = {}
+    for name, count in wanted.items():
+        x = X[:, inputs.encoded.index(name)]
+        if x.min() < x.max():
+            found[name] = column_knots(x, weight, count)
     return found
 
 

@@ -105,7 +105,7 @@ def learn(
     threads = torch.get_num_threads()  # of which the fused learner gives the same bits with any
     learner = make_learner("auto", members, design.loss, recipe, "shared", threads, design.fields)
     training, validation = _share(rows, len(members), folds)
-    lipschitz = [member.lipschitz_max.tolist() for member in members]
+    lipschitz = [member.describe_lipschitz() for member in members]
     history = fit(
         learner,
         training,

@@ -10,7 +10,7 @@ there to any value. The same holds for categories, of which missing is one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,7 +38,12 @@ class Completed:
 
 
 def complete(
-    inputs: Inputs, X: Floats, weight: Floats, directions: Signs, missing: Signs
+    inputs: Inputs,
+    X: Floats,
+    weight: Floats,
+    directions: Signs,
+    missing: Signs,
+    n_tiles: Mapping[str, int],
 ) -> Completed:
     """Give every column a fill that needs one: the median, or where a direction wants it.
 
@@ -46,6 +51,7 @@ def complete(
     ----------
     X : (n_rows, n_features), features without indicators, NaN where values are missing
     directions, missing : (n_outputs, n_columns), of the columns and of their missing values
+    n_tiles : by name, of columns that are to have so many
     """
     inputs, X = _with_categories(inputs, X, missing)
     fills, knots = fills_of(inputs, X, weight), {}
@@ -56,7 +62,8 @@ def complete(
         elif isinstance(column, Number):
             x = X[:, inputs.uncompleted.index(column.name)]
             present = ~np.isnan(x) & (weight > 0)
-            own = column_knots(x[present], weight[present], 2 if place == 0.5 else N_TILES)
+            most = 2 if place == 0.5 else n_tiles.get(column.name, N_TILES)
+            own = column_knots(x[present], weight[present], most)
             knots[column.name] = own
             fills[column.name] = float(own[round((len(own) - 1) * place)])
     inputs = inputs.with_fills(fills)
@@ -105,12 +112,21 @@ class View:
     scaling: Scaling
 
     @classmethod
-    def of(cls, scaling: Scaling, inputs: Inputs, knots: Mapping[str, Floats]) -> View:
-        """Copies of the features that have knots, unless their fill stands at a floor."""
+    def of(
+        cls,
+        scaling: Scaling,
+        inputs: Inputs,
+        knots: Mapping[str, Floats],
+        wanted: Collection[str] = (),
+    ) -> View:
+        """Copies of the features that have knots.
+
+        Those that only missing values need, and nobody wanted, go where a fill stands at a floor.
+        """
         parts = []
         for k, name in enumerate(inputs.encoded):
-            part = scaling.take([k])
-            if name in knots and not _is_lowest(part, inputs.owner(k).fill):
+            part, fill = scaling.take([k]), inputs.owner(k).fill
+            if name in knots and (name in wanted or not _is_lowest(part, fill)):
                 part = Knots.at([knots[name]]).scaling
             parts.append(part)
         sources = np.repeat(np.arange(len(parts)), [part.n_features for part in parts])

@@ -37,7 +37,7 @@ MetricOrder = Literal[1, 2] | float
 _METRICS: dict[float, Metric] = {1: "1", 2: "2", math.inf: "inf"}
 _LEAST = 1e-20  # smallest λ
 _START = 0.1  # of a λ that is learned: small, or it does not find the features that need little
-LOG_RANGE = 13.8  # a λ that is learned is at least a millionth of the largest
+_LOG_RANGE = 4.6  # a λ that is learned is at least a hundredth of where it starts
 _DUAL = {"1": math.inf, "2": 2.0, "inf": 1.0}
 
 
@@ -156,8 +156,8 @@ class LipschitzNetwork(nn.Module):
         """λ of every feature over the constant of the layers, (n_features,)."""
         if self.log_lipschitz is None:
             return self._scale
-        largest = torch.as_tensor(np.log(self.lipschitz_max)).to(self.log_lipschitz)
-        return torch.minimum(self.log_lipschitz, largest).exp()
+        _, highest = log_limits(self.lipschitz_max, self.log_lipschitz)
+        return self.log_lipschitz.clamp(max=highest).exp()
 
     def g(self, x: Tensor) -> Tensor:
         """The Lipschitz part, (n_rows, n_outputs), for scaled rows."""
@@ -180,12 +180,16 @@ class LipschitzNetwork(nn.Module):
         """-1, 0 or +1 for every output and feature."""
         return np.zeros((self.n_outputs, self.n_features))
 
+    def describe_lipschitz(self) -> str:
+        """What λ are, or what bounds them if they are learned: the same before and after."""
+        is_learned = self.log_lipschitz is not None
+        return f"learned {self.lipschitz_max.tolist()}" if is_learned else f"{self.lipschitz}"
+
     @torch.no_grad()
     def limit_lipschitz(self) -> None:
-        """Take λ that are learned back to what they may be at most, and to a millionth of it."""
+        """Take λ that are learned back to between their limits."""
         if self.log_lipschitz is not None:
-            largest = torch.as_tensor(np.log(self.lipschitz_max)).to(self.log_lipschitz)
-            self.log_lipschitz.clamp_(largest - LOG_RANGE, largest)
+            self.log_lipschitz.clamp_(*log_limits(self.lipschitz_max, self.log_lipschitz))
 
     def _rows(self, x: Tensor) -> Tensor:
         if x.ndim > 1 and math.prod(x.shape[1:]) == self.n_features:
@@ -331,6 +335,12 @@ class MonotonicNetwork(LipschitzNetwork):
         if self.log_lipschitz is not None:
             residual = torch.as_tensor(self.residual_per_lipschitz()).to(x) * self.feature_scale
         return self.g(rows) + rows @ residual.T.to(x.dtype)
+
+
+def log_limits(lipschitz_max: Floats, like: Tensor) -> tuple[Tensor, Tensor]:
+    """The lowest and the highest logarithm of λ that are learned."""
+    highest = torch.as_tensor(np.log(lipschitz_max)).to(like)
+    return highest.clamp(max=math.log(_START)) - _LOG_RANGE, highest
 
 
 def _metric(metric: MetricOrder) -> Metric:

@@ -100,7 +100,7 @@ class Ensemble:
         rows = rows_for(first, x, y, loss, sample_weight)
         held_out = None if validation is None else rows_for(first, *validation, loss)
         learner = make_learner(backend, self.networks, loss, recipe, orders, threads)
-        lipschitz = [network.lipschitz.tolist() for network in self.networks]
+        lipschitz = [network.describe_lipschitz() for network in self.networks]
         identity = f"{type(learner)} {orders} {first} {lipschitz} {loss}"
         self.history = learn(
             self.networks, learner, rows, recipe, held_out, checkpoint, identity, progress

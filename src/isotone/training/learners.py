@@ -27,7 +27,7 @@ from isotone.losses import (
 )
 from isotone.nn.group_sort import group_sort
 from isotone.nn.layers import BoundedLayer, GroupSort, LipschitzLinear
-from isotone.nn.network import LOG_RANGE, LipschitzNetwork
+from isotone.nn.network import LipschitzNetwork, log_limits
 from isotone.training.fields import Looked, compress
 from isotone.training.fused import FusedTrainer
 from isotone.training.optimizer import (
@@ -136,15 +136,15 @@ class StackLearner:
         self._residual = torch.as_tensor(residual, dtype=torch.float32).transpose(1, 2)
         logarithms = [n.log_lipschitz for n in networks if n.log_lipschitz is not None]
         self.log_lipschitz = _stack([x[None] for x in logarithms]) if logarithms else None
-        largest = np.log([network.lipschitz_max for network in networks])
-        self._largest = torch.as_tensor(largest, dtype=torch.float32)[:, None]
+        largest = np.stack([network.lipschitz_max for network in networks])[:, None]
+        self._lowest, self._highest = log_limits(largest, self._scale)
         self.optimizer = make_optimizer(self.weight + self.bias, self.log_lipschitz, recipe)
 
     def score(self, x: Tensor) -> Tensor:
         """Scores (S, n, n_outputs) of rows (n, n_features), or of rows per member (S, n, ...)."""
         rows, scale = x.expand(self.n_members, *x.shape[-2:]), self._scale
         if self.log_lipschitz is not None:
-            scale = torch.minimum(self.log_lipschitz, self._largest).exp()
+            scale = self.log_lipschitz.clamp(max=self._highest).exp()
         h = rows * scale
         for k, bias in enumerate(self.bias):
             if k:
@@ -171,7 +171,7 @@ class StackLearner:
     @torch.no_grad()
     def _limit_lipschitz(self) -> None:
         if self.log_lipschitz is not None:
-            self.log_lipschitz.clamp_(self._largest - LOG_RANGE, self._largest)
+            self.log_lipschitz.clamp_(self._lowest, self._highest)
 
     @torch.no_grad()
     def losses(self, rows: Rows) -> Tensor:
@@ -256,7 +256,7 @@ class FusedLearner:
     ) -> None:
         self.n_members, self.loss, self.threads = len(networks), loss, threads
         self.orders = orders
-        self._last: tuple[Any, Looked] | None = None
+        self._looked_up: list[tuple[Any, Looked]] = []
         first, layers = networks[0], [bounded_layers(network) for network in networks]
         kind, parameter = _FUSED[type(loss)]
         self.trainer = FusedTrainer(
@@ -339,12 +339,14 @@ class FusedLearner:
         return self._looked(rows.x), y, rows.weight
 
     def _looked(self, x: Any) -> Any:
-        """What moves in rows of copies; every epoch asks for the same rows."""
+        """What moves in rows of copies; every epoch asks for the same ones."""
         if not self.trainer.fields:
             return x
-        if self._last is None or self._last[0] is not x:
-            self._last = x, compress(x, self.trainer.fields)
-        return self._last[1]
+        known = [looked for rows, looked in self._looked_up if rows is x]
+        if not known:
+            known = [compress(x, self.trainer.fields)]
+            self._looked_up = [*self._looked_up[-1:], (x, known[0])]
+        return known[0]
 
 
 # what the fused trainer calls a loss, and which of its fields is the parameter

@@ -222,7 +222,7 @@ def train_stream(
         validation=validation,
         checkpoint=checkpoint,
         write_checkpoint=rank == 0,
-        identity=f"{network} {rows.loss}",
+        identity=f"{network} {network.describe_lipschitz()} {rows.loss}",
         progress=progress and rank == 0,
     )
 

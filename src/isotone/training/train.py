@@ -144,7 +144,7 @@ def train(
     rows = rows_for(network, x, y, loss, sample_weight)
     held_out = None if validation is None else rows_for(network, *validation, loss)
     learner = _make_learner(network, loss, recipe, backend)
-    identity = f"{type(learner).__name__} {network} {loss}"
+    identity = f"{type(learner).__name__} {network} {network.describe_lipschitz()} {loss}"
     return learn([network], learner, rows, recipe, held_out, checkpoint, identity, progress)
 
 
