@@ -57,6 +57,7 @@ bench-sort: venv
 bench-training: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps monotonicnetworks==1.5.1
 	$(BIN)/python -m bench.training
+	$(BIN)/python -m bench.knots
 
 bench-seeds: venv
 	$(BIN)/python -m bench.thousand_seeds

@@ -10,25 +10,13 @@
 #include "trainer/adam.hpp"
 #include "trainer/losses.hpp"
 #include "trainer/normalization.hpp"
+#include "trainer/visits.hpp"
 #include "trainer/workspace.hpp"
 
 namespace isotone::ISOTONE_ISA {
 namespace {
 
 // ---- one member ---------------------------------------------------------------------------
-
-// The rows order[first], ..., order[first + n - 1], or first, ..., first + n - 1 without an order.
-struct Visits {
-    const std::int32_t* order;
-    std::size_t first, n;
-    std::size_t row(std::size_t i) const {
-        return order ? static_cast<std::size_t>(order[first + i]) : first + i;
-    }
-    Visits part(std::size_t begin, std::size_t most) const {
-        const std::size_t left = n - begin;
-        return {order, first + begin, left < most ? left : most};
-    }
-};
 
 template <class T>
 class Member {
