@@ -7,99 +7,73 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from isotone.names import by_name as _by_name
 from isotone.names import load as _load
 from isotone.names import resolver as _resolver
 
 if TYPE_CHECKING:
-    from isotone.certificate.certify import Certificate, certify
-    from isotone.estimators.classifier import MonotonicClassifier
-    from isotone.estimators.regressor import MonotonicRegressor
-    from isotone.freezing.freeze import freeze
-    from isotone.frozen.engine import Engine
-    from isotone.frozen.loading import load
-    from isotone.frozen.network import FrozenNetwork
-    from isotone.inputs.chain import Inputs
-    from isotone.inputs.columns import Category, Number, Ordered
-    from isotone.inputs.knots import Knots
-    from isotone.inputs.scaling import Log, Scaling
-    from isotone.nn.layers import (
-        Abs,
-        Center,
-        GroupSort,
-        LipschitzConv1d,
-        LipschitzConv2d,
-        LipschitzLinear,
-        Residual,
-    )
-    from isotone.nn.network import LipschitzNetwork, MonotonicNetwork
-    from isotone.training.ensemble import Ensemble
-    from isotone.training.recipe import Recipe
-    from isotone.training.train import train
-    from isotone.transport.wasserstein import wasserstein
+    from isotone.certificate.certify import Certificate as Certificate
+    from isotone.certificate.certify import certify as certify
+    from isotone.estimators.classifier import MonotonicClassifier as MonotonicClassifier
+    from isotone.estimators.regressor import MonotonicRegressor as MonotonicRegressor
+    from isotone.freezing.freeze import freeze as freeze
+    from isotone.frozen.engine import Engine as Engine
+    from isotone.frozen.loading import load as load
+    from isotone.frozen.network import FrozenNetwork as FrozenNetwork
+    from isotone.inputs.chain import Inputs as Inputs
+    from isotone.inputs.columns import Category as Category
+    from isotone.inputs.columns import Number as Number
+    from isotone.inputs.columns import Ordered as Ordered
+    from isotone.inputs.knots import Knots as Knots
+    from isotone.inputs.scaling import Log as Log
+    from isotone.inputs.scaling import Scaling as Scaling
+    from isotone.nn.layers import Abs as Abs
+    from isotone.nn.layers import Center as Center
+    from isotone.nn.layers import GroupSort as GroupSort
+    from isotone.nn.layers import LipschitzConv1d as LipschitzConv1d
+    from isotone.nn.layers import LipschitzConv2d as LipschitzConv2d
+    from isotone.nn.layers import LipschitzLinear as LipschitzLinear
+    from isotone.nn.layers import Residual as Residual
+    from isotone.nn.network import LipschitzNetwork as LipschitzNetwork
+    from isotone.nn.network import MonotonicNetwork as MonotonicNetwork
+    from isotone.training.ensemble import Ensemble as Ensemble
+    from isotone.training.recipe import Recipe as Recipe
+    from isotone.training.train import train as train
+    from isotone.transport.wasserstein import wasserstein as wasserstein
 
 __version__ = "0.2.0"
 
-_HOME = {
-    "Scaling": "inputs.scaling",
-    "Log": "inputs.scaling",
-    "Knots": "inputs.knots",
-    "Inputs": "inputs.chain",
-    "Number": "inputs.columns",
-    "Category": "inputs.columns",
-    "Ordered": "inputs.columns",
-    "FrozenNetwork": "frozen.network",
-    "load": "frozen.loading",
-    "Engine": "frozen.engine",
-    "Certificate": "certificate.certify",
-    "certify": "certificate.certify",
-    "LipschitzLinear": "nn.layers",
-    "LipschitzConv1d": "nn.layers",
-    "LipschitzConv2d": "nn.layers",
-    "GroupSort": "nn.layers",
-    "Abs": "nn.layers",
-    "Center": "nn.layers",
-    "Residual": "nn.layers",
-    "LipschitzNetwork": "nn.network",
-    "MonotonicNetwork": "nn.network",
-    "freeze": "freezing.freeze",
-    "Recipe": "training.recipe",
-    "train": "training.train",
-    "Ensemble": "training.ensemble",
-    "MonotonicClassifier": "estimators.classifier",
-    "MonotonicRegressor": "estimators.regressor",
-    "wasserstein": "transport.wasserstein",
-}
+_HOME = _by_name(
+    {
+        "inputs.scaling": ("Scaling", "Log"),
+        "inputs.knots": ("Knots",),
+        "inputs.chain": ("Inputs",),
+        "inputs.columns": ("Number", "Category", "Ordered"),
+        "frozen.network": ("FrozenNetwork",),
+        "frozen.loading": ("load",),
+        "frozen.engine": ("Engine",),
+        "certificate.certify": ("Certificate", "certify"),
+        "nn.layers": (
+            "LipschitzLinear",
+            "LipschitzConv1d",
+            "LipschitzConv2d",
+            "GroupSort",
+            "Abs",
+            "Center",
+            "Residual",
+        ),
+        "nn.network": ("LipschitzNetwork", "MonotonicNetwork"),
+        "freezing.freeze": ("freeze",),
+        "training.recipe": ("Recipe",),
+        "training.train": ("train",),
+        "training.ensemble": ("Ensemble",),
+        "estimators.classifier": ("MonotonicClassifier",),
+        "estimators.regressor": ("MonotonicRegressor",),
+        "transport.wasserstein": ("wasserstein",),
+    }
+)
 
-__all__ = [  # noqa: RUF022 (in the order of the table)
-    "Scaling",
-    "Log",
-    "Knots",
-    "Inputs",
-    "Number",
-    "Category",
-    "Ordered",
-    "FrozenNetwork",
-    "load",
-    "Engine",
-    "Certificate",
-    "certify",
-    "LipschitzLinear",
-    "LipschitzConv1d",
-    "LipschitzConv2d",
-    "GroupSort",
-    "Abs",
-    "Center",
-    "Residual",
-    "LipschitzNetwork",
-    "MonotonicNetwork",
-    "freeze",
-    "Recipe",
-    "train",
-    "Ensemble",
-    "MonotonicClassifier",
-    "MonotonicRegressor",
-    "wasserstein",
-]
+__all__ = list(_HOME)
 
 
 # Reached as `isotone.plot`; packages among them say in `__all__` what is public.

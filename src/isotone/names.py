@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
+
+
+def by_name(homes: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Where every public name lives, from the names that modules offer; in alphabetical order.
+
+    >>> by_name({"shapes": ["Circles"], "fits": ["flow", "Turns"]})
+    {'Circles': 'shapes', 'Turns': 'fits', 'flow': 'fits'}
+    """
+    return dict(sorted((name, home) for home, names in homes.items() for name in names))
 
 
 def resolver(package: str, home: Mapping[str, str]) -> Callable[[str], Any]:

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isotone.names import resolver
+from isotone.names import by_name, resolver
 
 if TYPE_CHECKING:
-    from isotone.trigger.efficiency import Efficiency, by_bin, by_group, in_groups, quantile_edges
-    from isotone.trigger.working_point import Exposure, WorkingPoint, best_scores, choose
+    from isotone.trigger.efficiency import Efficiency as Efficiency
+    from isotone.trigger.efficiency import by_bin as by_bin
+    from isotone.trigger.efficiency import by_group as by_group
+    from isotone.trigger.efficiency import in_groups as in_groups
+    from isotone.trigger.efficiency import quantile_edges as quantile_edges
+    from isotone.trigger.working_point import Exposure as Exposure
+    from isotone.trigger.working_point import WorkingPoint as WorkingPoint
+    from isotone.trigger.working_point import best_scores as best_scores
+    from isotone.trigger.working_point import choose as choose
 
-_HOME = {
-    "Efficiency": "efficiency",
-    "Exposure": "working_point",
-    "WorkingPoint": "working_point",
-    "best_scores": "working_point",
-    "by_bin": "efficiency",
-    "by_group": "efficiency",
-    "choose": "working_point",
-    "in_groups": "efficiency",
-    "quantile_edges": "efficiency",
-}
+_HOME = by_name(
+    {
+        "efficiency": ("Efficiency", "by_bin", "by_group", "in_groups", "quantile_edges"),
+        "working_point": ("Exposure", "WorkingPoint", "best_scores", "choose"),
+    }
+)
 
-__all__ = [
-    "Efficiency",
-    "Exposure",
-    "WorkingPoint",
-    "best_scores",
-    "by_bin",
-    "by_group",
-    "choose",
-    "in_groups",
-    "quantile_edges",
-]
+__all__ = list(_HOME)
 
 __getattr__ = resolver(__name__, _HOME)
