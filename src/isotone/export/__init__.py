@@ -22,18 +22,17 @@ from __future__ import annotations
 import importlib
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
 from isotone.checks import check_choice
-from isotone.export.claim import Arithmetic, Claim
+from isotone.export.claim import Claim, Target
 from isotone.export.parity import compare
 from isotone.extras import lacking
 from isotone.frozen.loading import check_network
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import work_of
-from isotone.typing import Floats, Reals
 
 # The module within this package and the class in it. Loaded on first use: each has its needs.
 TARGETS = {
@@ -44,30 +43,6 @@ TARGETS = {
     "sql": ("sql.select", "Sql"),
     "torch": ("torch", "Torch"),
 }
-
-
-class Target(Protocol):
-    """A dataclass whose fields are the options of the target."""
-
-    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
-        """Write the files; gives what they claim."""
-
-    def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
-        """Score rows with what was written: (n_rows,) or (n_rows, n_outputs).
-
-        Parameters
-        ----------
-        X : (n_rows, n_columns), codes of raw rows, see `isotone.inputs.columns`
-        """
-
-    def tolerance(self, frozen: FrozenNetwork) -> Floats:
-        """How far every output may be from `FrozenNetwork.score`; 0 promises the same number."""
-
-    def largest(self, frozen: FrozenNetwork) -> float:
-        """The largest absolute raw number that the promise is about."""
-
-    def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
-        """How it computes, and what must be true of the program that runs the file."""
 
 
 @ieee_arithmetic()

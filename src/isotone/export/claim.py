@@ -10,14 +10,17 @@ the snapped row, which is monotone. Where neither is known, nothing is claimed.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
 
 from isotone.certificate.certify import Certificate, certify
 from isotone.certificate.missing import promise_nothing
+from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.rounding import digits_up
-from isotone.typing import Floats
+from isotone.typing import Floats, Reals
 
 
 @dataclass(frozen=True)
@@ -34,16 +37,6 @@ class Arithmetic:
     words: str
     repeats: bool
     provided: str
-
-
-class Computing(Protocol):
-    """What is asked of a target."""
-
-    def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
-        """How it computes."""
-
-    def tolerance(self, frozen: FrozenNetwork) -> Floats:
-        """How far every output may be from `FrozenNetwork.score`."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +72,51 @@ class Claim:
         return {name: value for name, value in vars(self).items() if name != "certificate"}
 
 
-def claim(target: Computing, frozen: FrozenNetwork) -> Claim:
+class Target(ABC):
+    """A dataclass whose fields are the options of the target."""
+
+    @abstractmethod
+    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
+        """Write what scores, and gives what it claims."""
+
+    @abstractmethod
+    def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
+        """Score rows with what was written: (n_rows,) or (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        X : (n_rows, n_columns), codes of raw rows, see `isotone.inputs.columns`
+        """
+
+    @abstractmethod
+    def tolerance(self, frozen: FrozenNetwork) -> Floats:
+        """How far every output may be from `FrozenNetwork.score`; 0 promises the same number."""
+
+    def largest(self, frozen: FrozenNetwork) -> float:
+        """The largest absolute raw number that the promise is about."""
+        return math.inf
+
+    @abstractmethod
+    def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
+        """How it computes, and what must be true of the program that runs the file."""
+
+
+class SingleFile(Target):
+    """A target that is one file."""
+
+    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
+        found = claim(self, frozen)
+        content = self.content(frozen, found)
+        with replacing(path) as temporary:
+            temporary.write_bytes(content)
+        return found
+
+    @abstractmethod
+    def content(self, frozen: FrozenNetwork, found: Claim) -> bytes:
+        """All of the file, with what is claimed of it."""
+
+
+def claim(target: Target, frozen: FrozenNetwork) -> Claim:
     """What holds of a file that `target` writes."""
     certificate = certify(frozen)
     arithmetic, tolerance = target.arithmetic(frozen), target.tolerance(frozen)

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
-from isotone.export.claim import Arithmetic, Claim, claim
+from isotone.export.claim import Arithmetic, Claim, SingleFile
 from isotone.export.exactness import exact
 from isotone.export.summary import summary
-from isotone.files import replacing
 from isotone.frozen.engine import Engine
 from isotone.frozen.loading import assemble
 from isotone.frozen.network import FrozenNetwork
@@ -33,24 +32,18 @@ VERSION = 3
 
 
 @dataclass(frozen=True)
-class Json:
+class Json(SingleFile):
     """One JSON object; `isotone.export.json.read` makes it a `FrozenNetwork` again."""
 
-    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
-        found = claim(self, frozen)
+    def content(self, frozen: FrozenNetwork, found: Claim) -> bytes:
         text = json.dumps(to_dict(frozen, found), indent=1, allow_nan=False)
-        with replacing(path) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
-        return found
+        return f"{text}\n".encode()
 
     def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
         return Engine(read(path), on_unseen="skip")(frozen.inputs.decode(X))
 
     def tolerance(self, frozen: FrozenNetwork) -> Floats:
         return exact(frozen)
-
-    def largest(self, frozen: FrozenNetwork) -> float:
-        return np.inf
 
     def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
         words = f"{frozen.precision}, in the order of the model"

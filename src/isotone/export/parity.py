@@ -9,18 +9,15 @@ are missing, and some categories are new: these rows must have no score.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isotone.elementary import snap_mantissa
+from isotone.export.claim import Target
 from isotone.frozen.engine import Engine
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.columns import Column, Number
 from isotone.typing import Floats, Indices
-
-if TYPE_CHECKING:
-    from isotone.export import Target
 
 _STRANGE, _MISSING = 0.02, 0.1  # shares of rows
 _MOST_EDGES = 500  # of a feature with copies

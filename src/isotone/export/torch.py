@@ -19,11 +19,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isotone.export.claim import Arithmetic, Claim, claim
+from isotone.export.claim import Arithmetic, Claim, SingleFile
 from isotone.export.exactness import within
 from isotone.export.formulas import activate, log, snap
 from isotone.export.summary import summary
-from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.program import Language
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort
@@ -33,22 +32,19 @@ from isotone.typing import Floats, Reals
 
 
 @dataclass(frozen=True)
-class Torch:
+class Torch(SingleFile):
     """A `.pt2` file: ``torch.export.load(path).module()(X)`` with X in float64."""
 
-    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
+    def content(self, frozen: FrozenNetwork, found: Claim) -> bytes:
         rows = torch.zeros(7, len(frozen.inputs.columns), dtype=torch.float64)
         batch = {0: torch.export.Dim("n_rows", min=1)}
         program = torch.export.export(to_module(frozen), (rows,), dynamic_shapes=(batch,))
-        found = claim(self, frozen)
         about = {"isotone.json": json.dumps(summary(frozen, found))}
         for node in program.graph.nodes:  # which hold paths of files on this machine
             node.meta.pop("stack_trace", None)
         content = io.BytesIO()
         torch.export.save(program, content, extra_files=about)
-        with replacing(path) as temporary:
-            temporary.write_bytes(content.getvalue())
-        return found
+        return content.getvalue()
 
     def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
         program = torch.export.load(io.BytesIO(path.read_bytes())).module()
@@ -58,9 +54,6 @@ class Torch:
 
     def tolerance(self, frozen: FrozenNetwork) -> Floats:
         return within(frozen, frozen.precision)
-
-    def largest(self, frozen: FrozenNetwork) -> float:
-        return math.inf
 
     def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
         words = f"{frozen.precision}, matrix products in any order"

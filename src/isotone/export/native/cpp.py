@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotone import _engine
-from isotone.export.claim import Claim, claim
+from isotone.export.claim import Claim
 from isotone.export.native import source
 from isotone.export.native.header import Header
 from isotone.frozen.lookup import Copies
@@ -34,15 +34,12 @@ class Cpp(Header):
 
     suffix = ".hpp"
 
-    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
-        name, found = source.identifier(self.name, path), claim(self, frozen)
-        content = {
+    def files(self, frozen: FrozenNetwork, name: str, found: Claim) -> dict[str, str]:
+        return {
             "isotone.hpp": RUNTIME.read_text(encoding="utf-8"),
             f"{name}.hpp": to_header(frozen, name, found),
             "example.cpp": _example(frozen, name),
         }
-        source.write_files(path, content)
-        return found
 
 
 def to_header(frozen: FrozenNetwork, name: str, found: Claim) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotone import _engine
-from isotone.export.claim import Claim, claim
+from isotone.export.claim import Claim
 from isotone.export.native import source
 from isotone.export.native.header import Header
 from isotone.frozen.lookup import Copies
@@ -29,14 +29,11 @@ class Cuda(Header):
 
     suffix = ".cuh"
 
-    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
-        name, found = source.identifier(self.name, path), claim(self, frozen)
-        content = {
+    def files(self, frozen: FrozenNetwork, name: str, found: Claim) -> dict[str, str]:
+        return {
             f"{name}.cuh": to_header(frozen, name, found),
             "example.cu": _EXAMPLE.format(name=name),
         }
-        source.write_files(path, content)
-        return found
 
 
 def to_header(frozen: FrozenNetwork, name: str, found: Claim) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from isotone.export.claim import Arithmetic
+from isotone.export.claim import Arithmetic, Claim, Target, claim
 from isotone.export.exactness import exact, within
 from isotone.export.native import compiler, source
 from isotone.frozen.network import FrozenNetwork
@@ -15,11 +15,20 @@ from isotone.typing import Floats, Reals
 
 
 @dataclass(frozen=True)
-class Header:
+class Header(Target):
     """A directory; `name` is that of the header and its namespace, by default the directory's."""
 
     name: str | None = None
     suffix: ClassVar[str]
+
+    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
+        name, found = source.identifier(self.name, path), claim(self, frozen)
+        source.write_files(path, self.files(frozen, name, found))
+        return found
+
+    @abstractmethod
+    def files(self, frozen: FrozenNetwork, name: str, found: Claim) -> dict[str, str]:
+        """Texts by the names of their files; `name` is that of the namespace."""
 
     def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
         """By a program made of the header for the host, which needs no nvcc."""
@@ -29,9 +38,6 @@ class Header:
     def tolerance(self, frozen: FrozenNetwork) -> Floats:
         """In float32 one side may take fused multiply-add and the other not."""
         return exact(frozen) if frozen.precision == "float64" else within(frozen, "float32")
-
-    def largest(self, frozen: FrozenNetwork) -> float:
-        return math.inf
 
     def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
         words = f"{frozen.precision}, in the order of the model"

@@ -24,12 +24,11 @@ import onnx
 
 from isotone.checks import check_choice
 from isotone.export import exactness
-from isotone.export.claim import Arithmetic, Claim, claim
+from isotone.export.claim import Arithmetic, Claim, SingleFile
 from isotone.export.onnx.graph import Graph
 from isotone.export.onnx.nodes import Nodes
 from isotone.export.onnx.rawonnx import feeds_of, raw_features
 from isotone.export.summary import summary
-from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.columns import Number
 from isotone.typing import Floats, Precision, Reals
@@ -38,7 +37,7 @@ OPSET = 26  # the newest that ONNX Runtime 1.31 calls stable
 
 
 @dataclass(frozen=True)
-class Onnx:
+class Onnx(SingleFile):
     """An ONNX model with raw columns as inputs, and the output "score".
 
     Parameters
@@ -70,14 +69,12 @@ class Onnx:
         for name, allowed in choices.items():
             check_choice(name, getattr(self, name), allowed)
 
-    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
-        model, found = self.model(frozen), claim(self, frozen)
+    def content(self, frozen: FrozenNetwork, found: Claim) -> bytes:
+        model = self.model(frozen)
         about = {f"isotone.{name}": value for name, value in summary(frozen, found).items()}
         texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in about.items()}
         onnx.helper.set_model_props(model, texts)
-        with replacing(path) as temporary:
-            temporary.write_bytes(model.SerializeToString())
-        return found
+        return bytes(model.SerializeToString())
 
     def model(self, frozen: FrozenNetwork) -> onnx.ModelProto:
         """The model without its metadata, accepted by the ONNX checker."""

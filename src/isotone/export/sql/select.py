@@ -14,7 +14,6 @@ score NULL. In PostgreSQL, columns of numbers must have a type of numbers.
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -26,7 +25,7 @@ import numpy as np
 
 from isotone.certificate.bounds import rounding_errors
 from isotone.checks import check_choice
-from isotone.export.claim import Arithmetic, Claim, claim
+from isotone.export.claim import Arithmetic, Claim, SingleFile
 from isotone.export.comparators import rounds
 from isotone.export.exactness import exact, in_precision, within
 from isotone.export.formulas import activate, uses_exp
@@ -35,7 +34,6 @@ from isotone.export.sql.postgresql import Columns, NoServerError, Rows, Run, run
 from isotone.export.sql.rawsql import raw_features
 from isotone.export.sql.statement import Dialect, Statement, quote
 from isotone.export.summary import summary
-from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.program import Language
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort
@@ -47,7 +45,7 @@ _LARGEST_SHIFT = 2.0**969  # with it, no sum with a finite number overflows
 
 
 @dataclass(frozen=True)
-class Sql:
+class Sql(SingleFile):
     """A file with one SELECT.
 
     Parameters
@@ -66,12 +64,9 @@ class Sql:
         if isinstance(self.keep, str):
             raise ValueError(f"`keep={self.keep!r}` is a text; give names, [{self.keep!r}]")
 
-    def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
-        select, found = self.select(frozen), claim(self, frozen)
+    def content(self, frozen: FrozenNetwork, found: Claim) -> bytes:
         about = json.dumps(summary(frozen, found)).replace("*", "\\u002a")  # no end of the comment
-        with replacing(path) as temporary:
-            temporary.write_text(f"/* isotone: {about} */\n{select}", encoding="utf-8")
-        return found
+        return f"/* isotone: {about} */\n{self.select(frozen)}".encode()
 
     def select(self, frozen: FrozenNetwork) -> str:
         """The statement, without the comment that says what it is."""
@@ -108,9 +103,6 @@ class Sql:
         if frozen.precision == "float64":
             return exact(frozen)
         return within(frozen, "float64", shift=2.0**-24 * frozen.clip)
-
-    def largest(self, frozen: FrozenNetwork) -> float:
-        return math.inf
 
     def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
         return Arithmetic(
