@@ -18,7 +18,7 @@ from rich.console import Console
 import isotone
 from isotone import FrozenNetwork, Log, Scaling, certify
 from isotone.certificate.slopes import Interval
-from isotone.cli import main
+from isotone.cli import main, terminal
 from isotone.cli.terminal import printable
 from isotone.data.table import numbers, open_table, write_table
 from isotone.frozen.steps import Dense, Sort
@@ -442,8 +442,7 @@ def test_score_no_rows(run: Run, model: Path, tmp_path: Path, suffix: str) -> No
 def test_score_shows_progress_on_a_terminal(
     run: Run, model: Path, table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = sys.modules["isotone.cli.score"]  # the package has the function under this name
-    monkeypatch.setattr(module, "errors", Console(stderr=True, force_terminal=True))
+    monkeypatch.setattr(terminal, "errors", Console(stderr=True, force_terminal=True))
     result = run("score", model, table, "--out", table.with_name("out.csv"))
     assert "1,000 rows" in result.err
     assert result.out.startswith("scored")

@@ -16,7 +16,7 @@ import isotone
 from isotone.certificate.certify import MOST_SHOWN, Certificate
 from isotone.certificate.verdicts import Verdict
 from isotone.cli import terminal
-from isotone.cli.terminal import errors, indented, output, printable
+from isotone.cli.terminal import indented, output, printable, warn
 from isotone.frozen.notebook import DIRECTIONS, quoted
 from isotone.rounding import digits_up
 
@@ -37,8 +37,7 @@ def certify(
     else:
         _print(certificate, model)
     for note in _contradictions(certificate):
-        errors.print("warning: ", style="bold yellow", end="")
-        errors.print(printable(note), soft_wrap=True)
+        warn(note)
     raise typer.Exit(0 if certificate.holds else 1)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from isotone import limits
 from isotone.cli.options import Names, listed, one_number, orders_of, spelled
-from isotone.cli.terminal import errors, printable
+from isotone.cli.terminal import warn
 from isotone.data.index import index_columns
 from isotone.data.table import Table
 from isotone.inputs.columns import missing_name
@@ -122,13 +122,10 @@ def tell_left_out(index: Sequence[str], option: str) -> None:
     """Say which columns nobody asked for are not used, and how to use them."""
     if index:
         shown = ", ".join(repr(name) for name in index)
-        errors.print("note: ", style="bold", end="")
-        errors.print(
-            printable(
-                f"left out {shown}, which pandas wrote as the index of the rows; to use such a "
-                f"column, name it in `--{option}`"
-            ),
-            soft_wrap=True,
+        warn(
+            f"left out {shown}, which pandas wrote as the index of the rows; to use such a "
+            f"column, name it in `--{option}`",
+            "note",
         )
 
 

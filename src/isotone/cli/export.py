@@ -11,7 +11,7 @@ import isotone
 from isotone import export as exports
 from isotone.cli.destination import check_directory
 from isotone.cli.options import listed
-from isotone.cli.terminal import output, printable
+from isotone.cli.terminal import say
 from isotone.export.claim import Claim
 from isotone.files import refuse_overwriting
 
@@ -65,7 +65,7 @@ def export(
     }
     for what, text in lines.items():
         if text:
-            output.print(printable(f"{what}: {text}"), soft_wrap=True)
+            say(f"{what}: {text}")
 
 
 def _compared(claim: Claim) -> str:

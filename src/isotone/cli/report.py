@@ -9,7 +9,7 @@ import typer
 
 import isotone
 from isotone import report as reports
-from isotone.cli.terminal import errors, output, printable
+from isotone.cli.terminal import say, warn
 from isotone.data.table import split_tree
 from isotone.files import refuse_overwriting
 from isotone.inputs.chain import Rule
@@ -69,9 +69,6 @@ def report(
         history=None if found is None else read_history(found),
         on_unseen=cast(Rule, on_unseen),
     )
-    output.print(
-        printable(f"wrote {out}, {size / 1e3:,.0f} kB: open it in a browser"), soft_wrap=True
-    )
+    say(f"wrote {out}, {size / 1e3:,.0f} kB: open it in a browser")
     if not isotone.certify(frozen).holds:
-        errors.print("warning: ", style="bold yellow", end="")
-        errors.print("a declared constraint of this model does not hold; see the verdict")
+        warn("a declared constraint of this model does not hold; see the verdict")

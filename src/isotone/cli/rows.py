@@ -16,7 +16,7 @@ from isotone.checks import check_fraction, check_weights
 from isotone.cli.columns import Columns, check_numbers
 from isotone.cli.options import spelled
 from isotone.cli.target import TargetColumn, read_target
-from isotone.cli.terminal import errors, printable
+from isotone.cli.terminal import warn
 from isotone.data.table import Table, open_table
 from isotone.estimators.columns import MAX_CATEGORIES, find_inputs
 from isotone.inputs.cells import finite_or_blank, holds_text, is_text, labels
@@ -139,14 +139,10 @@ def _warn_of_counters(numbers: Mapping[str, Floats]) -> None:
     """Warn of columns that count the rows: where rows are sorted, they tell the target."""
     for name, column in numbers.items():
         if len(column) >= _MANY and np.array_equal(np.diff(column), np.ones(len(column) - 1)):
-            errors.print("warning: ", style="bold yellow", end="")
-            errors.print(
-                printable(
-                    f"column {name!r} counts the rows ({column[0]:g}, {column[1]:g}, "
-                    f"{column[2]:g}, ...); if it is only a row number, leave it out "
-                    "with `--features`: new rows will have other numbers"
-                ),
-                soft_wrap=True,
+            warn(
+                f"column {name!r} counts the rows ({column[0]:g}, {column[1]:g}, {column[2]:g}, "
+                "...); if it is only a row number, leave it out with `--features`: new rows will "
+                "have other numbers"
             )
 
 

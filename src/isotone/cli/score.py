@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 import isotone
 from isotone.cli.destination import check_directory
 from isotone.cli.options import ON_UNSEEN, listed, policy_of
-from isotone.cli.terminal import errors, output, printable
+from isotone.cli.terminal import progress, say
 from isotone.data.table import open_table, split_tree
 from isotone.files import refuse_overwriting
 from isotone.frozen.scoring import Scored, Scoring, outputs_of, score_directory, tables_in
@@ -67,15 +66,12 @@ def score(
     else:
         scored = _score_rows(scoring, table, out)
     what, seconds = "files" if is_directory else "rows", time.perf_counter() - start
-    output.print(
-        printable(f"scored {scored.n:,} {what} in {seconds:.1f} s: {out}"), soft_wrap=True
-    )
+    say(f"scored {scored.n:,} {what} in {seconds:.1f} s: {out}")
     if scored.n_unseen:
         rows = "row" if scored.n_unseen == 1 else "rows"
-        output.print(
+        say(
             f"{scored.n_unseen:,} {rows} held values never seen in training; handled by "
-            f"`--on-unseen {on_unseen}`",
-            soft_wrap=True,
+            f"`--on-unseen {on_unseen}`"
         )
 
 
@@ -89,27 +85,14 @@ def _kept(keep: list[str] | None, table: Path) -> tuple[str, ...]:
 
 
 def _score_rows(scoring: Scoring, table: str, out: str) -> Scored:
-    with _progress("{task.completed:,.0f} rows") as progress:
-        task = progress.add_task("", total=open_table(table).n_rows)
-        return scoring.score(table, out, lambda n: progress.advance(task, n))
+    with progress("{task.completed:,.0f} rows", open_table(table).n_rows) as update:
+        return scoring.score(table, out, lambda n: update(advance=n))
 
 
 def _score_files(
     scoring: Scoring, source: Path, target: Path, workers: int, scheduler: str | None
 ) -> Scored:
-    with (
-        workers_of(scheduler, workers) as chosen,
-        _progress("{task.completed:.0f} of {task.total} files") as progress,
-    ):
-        task = progress.add_task("", total=None)
-
-        def show(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
+    count = "{task.completed:.0f} of {task.total} files"
+    with workers_of(scheduler, workers) as chosen, progress(count) as update:
+        show = lambda done, total: update(completed=done, total=total)  # noqa: E731
         return score_directory(scoring, source, target, chosen, show)
-
-
-def _progress(count: str) -> Progress:
-    """A bar on stderr, if that is a terminal."""
-    columns = BarColumn(), TextColumn(count), TimeRemainingColumn()
-    return Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import pyarrow as pa
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from isotone.checks import check_fraction
 from isotone.cli import terminal
@@ -25,7 +24,7 @@ from isotone.cli.options import (
     size_of,
     sizes_of,
 )
-from isotone.cli.terminal import errors, output, printable
+from isotone.cli.terminal import output
 from isotone.data.table import open_table, read_numbers, split_tree
 from isotone.files import refuse_overwriting
 from isotone.inputs.cells import floats
@@ -103,12 +102,9 @@ def sweep(
     )
     problem = _problem(table, columns, recipe, size, validation)
     _check_target(problem, grid.losses, target)
-    with workers_of(scheduler, workers) as chosen, _progress() as progress:
-        task = progress.add_task("shards", total=None)
-
-        def show(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
+    count = "{task.completed:.0f} of {task.total} shards"
+    with workers_of(scheduler, workers) as chosen, terminal.progress(count) as update:
+        show = lambda done, total: update(completed=done, total=total)  # noqa: E731
         results = run(problem, grid, out, chosen, shard_size=shard_size, on_done=show)
     _print_best(results, out)
 
@@ -159,12 +155,6 @@ def _check_target(problem: Problem, losses: Sequence[str], target: str) -> None:
         )
 
 
-def _progress() -> Progress:
-    shards = TextColumn("{task.completed:.0f} of {task.total} shards")
-    columns = BarColumn(), shards, TimeRemainingColumn()
-    return Progress(*columns, console=errors, disable=not errors.is_terminal, transient=True)
-
-
 def _print_best(results: Any, out: Path) -> None:
     """The three runs with the lowest validation loss, for every loss."""
     heads = "loss", "hidden_layer_sizes", "lipschitz", "seed", "validation_loss", "best_epoch"
@@ -175,4 +165,4 @@ def _print_best(results: Any, out: Path) -> None:
             cells = [run[head] for head in heads]
             table.add_row(*(f"{c:.5g}" if isinstance(c, float) else str(c) for c in cells))
     output.print(table)
-    output.print(printable(f"{results.num_rows} runs: {out / 'results.parquet'}"), soft_wrap=True)
+    terminal.say(f"{results.num_rows} runs: {out / 'results.parquet'}")

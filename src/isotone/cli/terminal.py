@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, RenderableType
 from rich.padding import Padding
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -32,6 +36,26 @@ errors = _Terminal(stderr=True, highlight=False)
 def printable(text: object) -> Text:
     """Text from a file, taken literally: no markup, nothing that could steer the terminal."""
     return Text(visible(text))
+
+
+def say(text: object) -> None:
+    """Print one line, however long."""
+    output.print(printable(text), soft_wrap=True)
+
+
+def warn(text: object, kind: Literal["warning", "note"] = "warning") -> None:
+    """Print one line on stderr that begins with what it is."""
+    errors.print(f"{kind}: ", style="bold yellow" if kind == "warning" else "bold", end="")
+    errors.print(printable(text), soft_wrap=True)
+
+
+@contextmanager
+def progress(count: str, total: int | None = None) -> Iterator[Callable[..., None]]:
+    """A bar on stderr, if that is a terminal; gives what updates it, see rich's `Progress`."""
+    columns = BarColumn(), TextColumn(count), TimeRemainingColumn()
+    shown = errors.is_terminal
+    with Progress(*columns, console=errors, disable=not shown, transient=True) as bar:
+        yield partial(bar.update, bar.add_task("", total=total))
 
 
 def indented(content: RenderableType) -> Padding:

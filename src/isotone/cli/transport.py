@@ -16,7 +16,7 @@ from isotone.cli import terminal
 from isotone.cli.columns import tell_left_out
 from isotone.cli.destination import Destination
 from isotone.cli.options import listed, spelled
-from isotone.cli.terminal import errors, output, printable
+from isotone.cli.terminal import errors, output
 from isotone.data.index import index_columns
 from isotone.data.table import Table, open_table, read_numbers, split_tree
 from isotone.files import refuse_overwriting, replacing
@@ -79,7 +79,7 @@ def transport(
         _print(found, (len(P), len(Q)), names, metric)
         if destination is not None:
             _write(found, destination)
-            output.print(printable(f"wrote {out}"), soft_wrap=True)
+            terminal.say(f"wrote {out}")
 
 
 def _coordinates(

@@ -103,7 +103,7 @@ def trigger(
     if out:
         with replacing(out) as temporary:
             temporary.write_text(json.dumps(_to_dict(result), indent=1) + "\n")
-        output.print(printable(f"wrote {out}"), soft_wrap=True)
+        terminal.say(f"wrote {out}")
 
 
 @dataclass(frozen=True, eq=False)
