@@ -15,7 +15,14 @@ from isotone.checks import refuse_rivals, suggest
 from isotone.cli.columns import SIGNS, Direction
 from isotone.cli.options import spelled
 from isotone.estimators.columns import MAX_CATEGORIES
-from isotone.inputs.cells import decoded, floats, is_blank, labels, truths_as_numbers
+from isotone.inputs.cells import (
+    class_number,
+    decoded,
+    floats,
+    is_blank,
+    labels,
+    truths_as_numbers,
+)
 from isotone.inputs.columns import missing_name
 from isotone.inputs.frames import is_category
 from isotone.typing import Floats, Indices, RegressionLoss
@@ -125,9 +132,8 @@ class TargetColumn:
         The name as it is written comes first, so a class is found whatever others look like.
         """
         classes = self.classes or ()
-        for read in (str, str.casefold, _number):
-            wanted = read(named)
-            found = [k for k, name in enumerate(classes) if read(name) == wanted is not None]
+        for read in (str, str.casefold, class_number):
+            found = [k for k, name in enumerate(classes) if read(name) == read(named)]
             if len(found) == 1:
                 return found[0]
         advice = suggest(named, classes, f"choose from {', '.join(classes[:20])}")
@@ -189,15 +195,6 @@ def read_target(
     if varied:
         _check_variety(name, cells)
     return _of_texts(name, cells.tolist()) if text else _of_numbers(name, values, loss)
-
-
-def _number(text: str) -> float | None:
-    """The number that the name of a class may stand for."""
-    words = {"false": 0.0, "true": 1.0}
-    try:
-        return words[text.casefold()] if text.casefold() in words else float(text)
-    except ValueError:
-        return None
 
 
 def _check_gaps(name: str, numbers: Indices, gaps: NDArray[Any]) -> None:

@@ -7,6 +7,8 @@ the nearest float64, as Python's `float` does. Arrow's own cast of decimals is n
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -215,3 +217,35 @@ def labels(column: pa.Array, name: str | None = None) -> pa.Array:
             "be read as text; choose another column, or convert it"
         ) from error
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+
+
+def places_of(values: Any, name: str, categories: Sequence[str | None]) -> Floats:
+    """The place of every row's category; NaN where it is missing and has none, else infinite."""
+    places = {None: math.nan} | {text: float(k) for k, text in enumerate(categories)}
+    texts = labels(arrow_of(values, name), name)
+    found = pc.index_in(texts, value_set=pa.array(list(places), pa.string()))
+    index = pc.fill_null(found, len(places)).to_numpy(zero_copy_only=False)
+    codes: Floats = np.array([*places.values(), math.inf])[index]
+    return codes
+
+
+def class_numbers(cells: pa.Array, name: str, classes: Sequence[str]) -> Floats:
+    """The number of every row's class, not finite where a row has none of them.
+
+    Matched as text, and where that fails as numbers: 1.0, and true, is the class 1.
+    """
+    found = places_of(cells, name, classes)
+    lost = ~np.isfinite(found)
+    if lost.any():
+        values = floats(truths_as_numbers(decoded(cells)), name)
+        for k, text in enumerate(classes):
+            found[lost & (values == class_number(text))] = k
+    return found
+
+
+def class_number(name: str) -> float:
+    """The number that the name of a class may stand for; NaN if it is none."""
+    try:
+        return float({"false": "0", "true": "1"}.get(name.casefold(), name))
+    except ValueError:
+        return math.nan

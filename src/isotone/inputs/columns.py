@@ -16,14 +16,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from isotone import limits
-from isotone.inputs.cells import arrow_of, is_blank, labels, numbers_of
+from isotone.inputs.cells import arrow_of, is_blank, labels, numbers_of, places_of
 from isotone.typing import Floats, Reals
-
-UNSEEN = math.inf
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,7 @@ class Category:
 
     def code(self, values: Any) -> Reals:
         """The place of every row's category among `categories`."""
-        return _codes(values, self.name, self.categories)
+        return places_of(values, self.name, self.categories)
 
     def expand(self, codes: Reals) -> list[Reals]:
         """One array per category."""
@@ -139,7 +135,7 @@ class Ordered:
 
     def code(self, values: Any) -> Reals:
         """The ranks."""
-        return _codes(values, self.name, self.categories)
+        return places_of(values, self.name, self.categories)
 
     def expand(self, codes: Reals) -> list[Reals]:
         return [codes]
@@ -211,16 +207,6 @@ def cell_of(column: Column, values: Any, row: int) -> str:
         return "is missing"
     cell = cells[row].as_py()
     return f"holds the text {cell[:40]!r}" if isinstance(cell, str) else f"is {cell}"
-
-
-def _codes(values: Any, name: str, categories: Sequence[str | None]) -> Floats:
-    """The place of every row's category; NaN where it is missing and has none."""
-    places = {None: math.nan} | {text: float(k) for k, text in enumerate(categories)}
-    texts = labels(arrow_of(values, name), name)
-    found = pc.index_in(texts, value_set=pa.array(list(places), pa.string()))
-    index = pc.fill_null(found, len(places)).to_numpy(zero_copy_only=False)
-    codes: Floats = np.array([*places.values(), UNSEEN])[index]
-    return codes
 
 
 def _check_name(name: Any) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from isotone.data.table import open_table
 from isotone.frozen.engine import Engine
 from isotone.frozen.network import FrozenNetwork
-from isotone.inputs.cells import decoded, finite_or_blank, floats, is_blank, labels
+from isotone.inputs.cells import class_numbers, finite_or_blank, is_blank, labels
 from isotone.inputs.chain import Policy
 from isotone.trigger.working_point import best_scores
 from isotone.typing import Bools, Floats, Indices, Integers
@@ -216,16 +216,14 @@ def _codes(column: list[pa.Array]) -> tuple[Integers, NDArray[Any]]:
 
 
 def _is_signal(batch: pa.RecordBatch, target: str, first_row: int) -> Bools:
-    words = labels(batch.column(target))
-    if pc.all(pc.is_in(pc.utf8_lower(words), value_set=pa.array(["true", "false"]))).as_py():
-        return np.asarray(pc.equal(pc.utf8_lower(words), "true"))
-    values = floats(decoded(batch.column(target)), target)
-    strange = ~np.isin(values, [0.0, 1.0])
+    cells = batch.column(target)
+    found = class_numbers(cells, target, ("0", "1"))
+    strange = ~np.isfinite(found)
     if strange.any():
         row = int(strange.argmax())
         raise ValueError(
-            f"column {target!r} is {words[row].as_py()} in row {first_row + row} (data rows, "
-            "counted from 0); it must be 0 for background and 1 for signal: choose another "
+            f"column {target!r} is {labels(cells)[row].as_py()} in row {first_row + row} (data "
+            "rows, counted from 0); it must be 0 for background and 1 for signal: choose another "
             "column, or correct it"
         )
-    return np.asarray(values == 1.0)
+    return np.asarray(found == 1.0)
