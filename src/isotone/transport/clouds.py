@@ -74,26 +74,24 @@ class Cloud:
         return total / math.fsum(self.weights.tolist()), error
 
 
-def check_pair(P: Cloud, Q: Cloud) -> None:
-    """Raise `ValueError` unless both clouds lie in one space."""
-    if P.n_features != Q.n_features:
+def read_pair(
+    P: ArrayLike, Q: ArrayLike, weights_p: ArrayLike | None, weights_q: ArrayLike | None
+) -> tuple[Cloud, Cloud]:
+    """Two clouds in one space; tables must name their columns alike, or coordinates would mix."""
+    first, second = clouds = Cloud.of(P, weights_p, "P"), Cloud.of(Q, weights_q, "Q")
+    if first.n_features != second.n_features:
         raise ValueError(
-            f"`P` has {P.n_features} columns and `Q` has {Q.n_features}; both clouds must lie in "
-            "the same space: give the same coordinates of both"
+            f"`P` has {first.n_features} columns and `Q` has {second.n_features}; both clouds "
+            "must lie in the same space: give the same coordinates of both"
         )
-
-
-def check_names(P: object, Q: object) -> None:
-    """Raise `ValueError` if two tables name their columns differently: coordinates would mix."""
-    names = [getattr(table, "columns", None) for table in (P, Q)]
-    if any(columns is None or callable(columns) for columns in names):
-        return
-    first, second = ([str(name) for name in columns] for columns in names if columns is not None)
-    if len(first) == len(second) and first != second:
+    columns = [getattr(table, "columns", None) for table in (P, Q)]
+    names = [[str(name) for name in c] for c in columns if c is not None and not callable(c)]
+    if len(names) == 2 and names[0] != names[1]:
         raise ValueError(
-            f"`P` has the columns {first} and `Q` has {second}; coordinates are compared by "
+            f"`P` has the columns {names[0]} and `Q` has {names[1]}; coordinates are compared by "
             "their place, so names and order must agree: choose the same columns of both"
         )
+    return clouds
 
 
 def common_scaling(P: Cloud, Q: Cloud) -> Scaling:

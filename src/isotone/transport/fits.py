@@ -21,7 +21,7 @@ from torch import Tensor
 from isotone.checks import check_count
 from isotone.inputs.scaling import Scaling
 from isotone.nn.network import MetricOrder
-from isotone.transport.clouds import Cloud, check_names, check_pair, common_scaling
+from isotone.transport.clouds import Cloud, common_scaling, read_pair
 from isotone.transport.critics import Critics, cosine, draws, seed_of
 from isotone.transport.polish import Polish
 from isotone.transport.shapes import Outlines
@@ -295,9 +295,7 @@ def flow(
     Every point moves down the critic at unit speed, for as long as the mean distance takes; steps
     shrink at the end.
     """
-    clouds = Cloud.of(P, weights_p, "P"), Cloud.of(Q, weights_q, "Q")
-    check_pair(*clouds)
-    check_names(P, Q)
+    clouds = read_pair(P, Q, weights_p, weights_q)
     for name, count in (("steps", steps), ("frames", frames), ("critic_steps", critic_steps)):
         check_count(name, count)
     seed, scaling = seed_of(random_state), common_scaling(*clouds)

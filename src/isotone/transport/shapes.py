@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -51,6 +51,7 @@ class Outlines(ABC):
     background: tuple[tuple[float, float], tuple[float, float]] | None = None
     blur: float = 0.0
     density: Literal["even", "free"] = "even"
+    n_each: ClassVar[int]  # parameters of one outline
 
     def __post_init__(self) -> None:
         if self.n < 1 or self.n_points < 1 or self.n_points % N_STRETCHES:
@@ -61,11 +62,6 @@ class Outlines(ABC):
         check_choice("density", self.density, ("even", "free"))
         if not 0 <= self.blur < math.inf:
             raise ValueError(f"`blur={self.blur}` must be finite and at least 0; choose 0 or 0.1")
-
-    @property
-    @abstractmethod
-    def n_each(self) -> int:
-        """Parameters of one outline."""
 
     @abstractmethod
     def outline(self, theta: Tensor) -> tuple[Tensor, Tensor]:
@@ -132,9 +128,7 @@ class Outlines(ABC):
 class Circles(Outlines):
     """Each has a center and a radius: (x, y, r)."""
 
-    @property
-    def n_each(self) -> int:
-        return 3
+    n_each: ClassVar[int] = 3
 
     def outline(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         around = _directions(self.n_points).to(theta)
@@ -149,9 +143,7 @@ class Circles(Outlines):
 class Ellipses(Outlines):
     """Each is center + A (cos t, sin t): (x, y, a₁₁, a₁₂, a₂₁, a₂₂); see `axes`."""
 
-    @property
-    def n_each(self) -> int:
-        return 6
+    n_each: ClassVar[int] = 6
 
     def outline(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         around = _directions(self.n_points).to(theta)
@@ -174,9 +166,7 @@ class Ellipses(Outlines):
 class Triangles(Outlines):
     """Each has three corners: (x₁, y₁, x₂, y₂, x₃, y₃); the first edge first."""
 
-    @property
-    def n_each(self) -> int:
-        return 6
+    n_each: ClassVar[int] = 6
 
     def outline(self, theta: Tensor) -> tuple[Tensor, Tensor]:
         corners = theta.reshape(*theta.shape[:-1], 3, 1, 2)

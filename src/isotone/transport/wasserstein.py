@@ -28,7 +28,7 @@ from isotone.inputs.scaling import Scaling
 from isotone.nn.network import MetricOrder
 from isotone.training.rows import split
 from isotone.transport import couplings
-from isotone.transport.clouds import Cloud, check_names, check_pair, common_scaling, reach
+from isotone.transport.clouds import Cloud, common_scaling, reach, read_pair
 from isotone.transport.critics import GROUP_SIZE, WIDTHS, Critics, cosine, draws, seed_of
 from isotone.transport.duality import dual_value, unit_scores
 from isotone.transport.potentials import PAIRS
@@ -148,9 +148,7 @@ def wasserstein(
     >>> found.lower_bound <= 5.0 and found.estimate > 4.9
     True
     """
-    clouds = Cloud.of(P, weights_p, "P"), Cloud.of(Q, weights_q, "Q")
-    check_pair(*clouds)
-    check_names(P, Q)
+    clouds = read_pair(P, Q, weights_p, weights_q)
     schedule = Schedule() if schedule is None else schedule
     if not isinstance(schedule, Schedule):
         raise TypeError(
