@@ -7,7 +7,7 @@ docs/exports.md.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,11 +19,9 @@ from isotone.export.claim import Arithmetic, Claim, SingleFile
 from isotone.export.exactness import exact
 from isotone.export.summary import summary
 from isotone.frozen.engine import Engine
-from isotone.frozen.loading import assemble
+from isotone.frozen.loading import assemble, build
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import describe
-from isotone.inputs.chain import Inputs
-from isotone.inputs.scaling import Scaling
 from isotone.typing import Floats, Reals
 from isotone.untrusted import read_json
 
@@ -87,22 +85,10 @@ def _build(data: Any) -> FrozenNetwork:
         VERSION,
     ):
         raise ValueError(f"`format` must be {FORMAT!r} and `version` {VERSION}")
-    frozen = FrozenNetwork(
-        inputs=Inputs.from_dict(data["inputs"]),
-        features=tuple(data["features"]),
-        scaling=Scaling.from_dict(data["scaling"]),
-        steps=assemble(data["steps"], partial(_array, data["precision"])),
-        residual=np.array(data["residual"], np.float64),
-        lipschitz=np.array(data["lipschitz"], np.float64),
-        monotonic_cst=np.array(data["monotonic_cst"]),
-        outputs=data["outputs"],
-        classes=None if data["classes"] is None else tuple(data["classes"]),
-        metric=data["metric"],
-        precision=data["precision"],
-        clip=data["clip"],
-        grid=data["grid"],
-        provenance=data["provenance"],
-    )
+    names = [field.name for field in fields(FrozenNetwork) if field.name != "certificate"]
+    content = {name: data[name] for name in names}
+    steps = assemble(data["steps"], partial(_array, data["precision"]))
+    frozen = build(content, steps, np.array(data["residual"], np.float64))
     if frozen.fingerprint != data["fingerprint"]:
         raise ValueError(
             f"its numbers have the fingerprint {frozen.fingerprint[:12]}… but the file states "

@@ -55,22 +55,29 @@ def _encoded(stored: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _build(content: dict[str, Any], arrays: Arrays) -> FrozenNetwork:
+    steps = assemble(content["steps"], lambda _, name: arrays.pop(name))
+    residual = arrays.pop("residual")
+    if arrays:
+        raise ValueError(f"no step uses the array {min(arrays)!r}")
+    return build(content, steps, residual)
+
+
+def build(content: dict[str, Any], steps: Steps, residual: Any) -> FrozenNetwork:
+    """The network that plain JSON content describes, with these numbers."""
     classes = content["classes"]
-    content |= {
+    changes = {
         "inputs": Inputs.from_dict(content["inputs"]),
         "features": _names(content["features"]),
         "scaling": Scaling.from_dict(content["scaling"]),
-        "steps": assemble(content["steps"], lambda _, name: arrays.pop(name)),
-        "residual": arrays.pop("residual"),
+        "steps": steps,
+        "residual": residual,
         "lipschitz": numbers(content["lipschitz"]),
         "monotonic_cst": np.array([numbers(row) for row in content["monotonic_cst"]]),
         "classes": None if classes is None else _names(classes),
         "clip": float(numbers([content["clip"]])[0]),
         "grid": None if content["grid"] is None else float(numbers([content["grid"]])[0]),
     }
-    if arrays:
-        raise ValueError(f"no step uses the array {min(arrays)!r}")
-    return FrozenNetwork(**content)
+    return FrozenNetwork(**(content | changes))
 
 
 def _names(values: Any) -> tuple[str, ...]:
