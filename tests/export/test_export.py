@@ -15,8 +15,8 @@ from isotone import FrozenNetwork, Scaling, export, freeze
 from isotone.export import json as json_export
 from isotone.export import parity
 from isotone.export.claim import claim
-from isotone.export.comparators import rounds
 from isotone.export.exactness import float32_shift, in_precision, within
+from isotone.export.formulas import rounds
 from isotone.export.json import Json
 from isotone.frozen.activations import ACTIVATIONS
 from isotone.frozen.steps import Dense, Pointwise, residual_block

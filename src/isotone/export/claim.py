@@ -15,12 +15,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import isotone
 from isotone.certificate.certify import Certificate, certify
 from isotone.certificate.missing import promise_nothing
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.rounding import digits_up
 from isotone.typing import Floats, Reals
+
+_KEPT = (
+    *("precision", "metric", "clip", "grid", "lipschitz"),
+    *("lipschitz_holds", "constants", "rounding_errors"),
+)
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,21 @@ class Claim:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON content, without that of the model."""
         return {name: value for name, value in vars(self).items() if name != "certificate"}
+
+    def summary(self) -> dict[str, Any]:
+        """What a file says of itself, as plain JSON: what holds, and of which model it is."""
+        frozen, certificate = self.certificate.frozen, self.certificate.to_dict(in_short=True)
+        return {
+            "isotone": isotone.__version__,
+            "fingerprint": frozen.fingerprint,
+            "inputs": frozen.inputs.to_dict(),
+            "features": list(frozen.features),
+            "outputs": frozen.outputs,
+            "classes": None if frozen.classes is None else list(frozen.classes),
+            "monotonic_cst": frozen.monotonic_cst.tolist(),
+            "certificate": self.to_dict(),
+            "model": {name: certificate[name] for name in _KEPT},
+        }
 
 
 class Target(ABC):

@@ -1,4 +1,4 @@
-"""The scaling and the activations, written once for every language that has IEEE arithmetic.
+"""Scaling, activations and sorts, written once for every language that has IEEE arithmetic.
 
 Each is the same sequence of operations as in `isotone.elementary` and
 `isotone.frozen.activations`, so it gives the same numbers. What some languages lack, taking a
@@ -13,11 +13,13 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
+from isotone._engine import comparators
 from isotone.elementary import EXP_LIMIT, EXP_SERIES, LN2, LN2_HIGH, LN2_LOW, LOG_SERIES
 from isotone.frozen.activations import LOG1P_SERIES
 from isotone.frozen.steps import Pointwise
 
 Number = Any  # of the language
+Pairs = list[tuple[int, int]]
 
 _POWERS = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
 
@@ -135,4 +137,20 @@ def horner(coefficients: list[float], x: Number) -> Number:
     result = x * coefficients[-1] + coefficients[-2]
     for coefficient in reversed(coefficients[:-2]):
         result = result * x + coefficient
+    return result
+
+
+def rounds(group_size: int, n_units: int) -> list[Pairs]:
+    """GroupSort of `n_units` as rounds of pairs (i, j): i gets the smaller, j the larger.
+
+    Those of one round are of different units, and can act at once.
+    """
+    depth = [0] * group_size
+    result: list[Pairs] = []
+    for i, j in comparators(group_size):
+        at = max(depth[i], depth[j])
+        depth[i] = depth[j] = at + 1
+        if at == len(result):
+            result.append([])
+        result[at] += [(start + i, start + j) for start in range(0, n_units, group_size)]
     return result

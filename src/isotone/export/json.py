@@ -17,7 +17,6 @@ import numpy as np
 from isotone.arithmetic import ieee_arithmetic
 from isotone.export.claim import Arithmetic, Claim, SingleFile
 from isotone.export.exactness import exact
-from isotone.export.summary import summary
 from isotone.frozen.engine import Engine
 from isotone.frozen.loading import assemble, build
 from isotone.frozen.network import FrozenNetwork
@@ -53,7 +52,7 @@ def to_dict(frozen: FrozenNetwork, found: Claim) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        **summary(frozen, found),
+        **found.summary(),
         "lipschitz": frozen.lipschitz.tolist(),
         "metric": frozen.metric,
         "precision": frozen.precision,

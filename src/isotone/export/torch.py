@@ -22,7 +22,6 @@ from torch import Tensor, nn
 from isotone.export.claim import Arithmetic, Claim, SingleFile
 from isotone.export.exactness import within
 from isotone.export.formulas import activate, log, snap
-from isotone.export.summary import summary
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.program import Language
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort
@@ -39,7 +38,7 @@ class Torch(SingleFile):
         rows = torch.zeros(7, len(frozen.inputs.columns), dtype=torch.float64)
         batch = {0: torch.export.Dim("n_rows", min=1)}
         program = torch.export.export(to_module(frozen), (rows,), dynamic_shapes=(batch,))
-        about = {"isotone.json": json.dumps(summary(frozen, found))}
+        about = {"isotone.json": json.dumps(found.summary())}
         for node in program.graph.nodes:  # which hold paths of files on this machine
             node.meta.pop("stack_trace", None)
         content = io.BytesIO()

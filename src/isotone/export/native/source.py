@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from isotone.export.claim import Claim
-from isotone.export.summary import summary
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Inputs
@@ -107,7 +106,7 @@ def lines_of_text(value: str, indent: str) -> str:
 
 def heading(frozen: FrozenNetwork, claim: Claim) -> str:
     """Comment lines: the model, and what is claimed of this file."""
-    content = summary(frozen, claim)
+    content = claim.summary()
     verdict = "holds" if claim.holds else "does not hold"
     entries = {
         "isotone": content["isotone"],

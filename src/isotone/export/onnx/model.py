@@ -28,7 +28,6 @@ from isotone.export.claim import Arithmetic, Claim, SingleFile
 from isotone.export.onnx.graph import Graph
 from isotone.export.onnx.nodes import Nodes
 from isotone.export.onnx.rawonnx import feeds_of, raw_features
-from isotone.export.summary import summary
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.columns import Number
 from isotone.typing import Floats, Precision, Reals
@@ -71,7 +70,7 @@ class Onnx(SingleFile):
 
     def content(self, frozen: FrozenNetwork, found: Claim) -> bytes:
         model = self.model(frozen)
-        about = {f"isotone.{name}": value for name, value in summary(frozen, found).items()}
+        about = {f"isotone.{name}": value for name, value in found.summary().items()}
         texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in about.items()}
         onnx.helper.set_model_props(model, texts)
         return bytes(model.SerializeToString())

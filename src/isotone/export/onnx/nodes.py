@@ -12,8 +12,7 @@ from functools import reduce
 import numpy as np
 
 from isotone.export import exactness
-from isotone.export.comparators import rounds
-from isotone.export.formulas import activate, clamp, log, snap, uses_exp
+from isotone.export.formulas import activate, clamp, log, rounds, snap, uses_exp
 from isotone.export.onnx.graph import Graph, Tensor
 from isotone.frozen.lookup import Copies
 from isotone.frozen.network import FrozenNetwork

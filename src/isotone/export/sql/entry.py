@@ -1,13 +1,15 @@
 """What enters the first step, in SQL: scaled features, or copies of them that are looked up.
 
-A look-up is a tree of comparisons with the places between the copies of a column, whose leaves are
-the numbers, or products, of one copy each. Its depth grows with the logarithm of their number.
+Features are made of raw columns: missing values are filled and flagged, categories are one feature
+each. A look-up is a tree of comparisons with the places between the copies of a column, whose
+leaves are the numbers, or products, of one copy each. Its depth grows with the logarithm of their
+number.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,12 +17,53 @@ from isotone.export.formulas import clamp, log, snap
 from isotone.export.sql.statement import Expression, Statement, vanishing
 from isotone.frozen.lookup import Copies
 from isotone.frozen.network import FrozenNetwork
+from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Category, Column, Number, missing_code
 from isotone.typing import Floats, Reals
 
 Units = list[Expression]
 
 _MOST_TERMS = 256  # in one sum: databases limit the depth of an expression to 1000
 _LARGEST = sys.float_info.max
+
+
+def raw_features(statement: Statement, inputs: Inputs) -> list[Expression]:
+    """The features of the network; NULL where a row holds what training never saw."""
+    features, indicators = [], []
+    for column in inputs.columns:
+        code = _code(statement, column)
+        if isinstance(column, Category):
+            features += [_hot(statement, code, k) for k in range(len(column.categories))]
+        else:
+            features.append(code)
+        if column.fill is not None:
+            name = statement.column(column.name)
+            one, zero = statement.number(1.0).text, statement.number(0.0).text
+            missing = statement.read(statement.if_missing(column.kind, name, one, zero))
+            indicators.append(replace(missing, finest=0))
+    return [*features, *indicators]
+
+
+def _code(statement: Statement, column: Column) -> Expression:
+    """The number that stands for a cell, see `isotone.inputs.columns`; NULL if there is none."""
+    name = statement.column(column.name)
+    if isinstance(column, Number):
+        code = statement.finite(name)
+    else:
+        places = {text: k for k, text in enumerate(column.categories) if text is not None}
+        code = statement.place(name, places)
+    missing = missing_code(column)
+    if missing is not None:
+        code = statement.if_missing(column.kind, name, statement.number(missing).text, code)
+    return statement.read(code)
+
+
+def _hot(statement: Statement, code: Expression, k: int) -> Expression:
+    """1 where the code is k, 0 where it is another, NULL where it is NULL."""
+    one, zero = statement.number(1.0).text, statement.number(0.0).text
+    known = f"WHEN {code.text} IS NOT NULL THEN {zero}"
+    text = f"(CASE WHEN {code.text} = {k} THEN {one} {known} END)"
+    return statement.let(Expression(text, code.columns, statement.dialect, finest=0))
 
 
 def scaled(statement: Statement, frozen: FrozenNetwork, i: int, x: Expression) -> Expression:

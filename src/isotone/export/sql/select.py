@@ -26,14 +26,11 @@ import numpy as np
 from isotone.certificate.bounds import rounding_errors
 from isotone.checks import check_choice
 from isotone.export.claim import Arithmetic, Claim, SingleFile
-from isotone.export.comparators import rounds
 from isotone.export.exactness import exact, in_precision, within
-from isotone.export.formulas import activate, uses_exp
-from isotone.export.sql.entry import LookUp, Units, scaled, sum_of
+from isotone.export.formulas import activate, rounds, uses_exp
+from isotone.export.sql.entry import LookUp, Units, raw_features, scaled, sum_of
 from isotone.export.sql.postgresql import Columns, NoServerError, Rows, Run, run_postgresql
-from isotone.export.sql.rawsql import raw_features
 from isotone.export.sql.statement import Dialect, Statement, quote
-from isotone.export.summary import summary
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.program import Language
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort
@@ -65,7 +62,7 @@ class Sql(SingleFile):
             raise ValueError(f"`keep={self.keep!r}` is a text; give names, [{self.keep!r}]")
 
     def content(self, frozen: FrozenNetwork, found: Claim) -> bytes:
-        about = json.dumps(summary(frozen, found)).replace("*", "\\u002a")  # no end of the comment
+        about = json.dumps(found.summary()).replace("*", "\\u002a")  # no end of the comment
         return f"/* isotone: {about} */\n{self.select(frozen)}".encode()
 
     def select(self, frozen: FrozenNetwork) -> str:
