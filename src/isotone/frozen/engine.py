@@ -6,6 +6,7 @@ written into memory of your own, for several threads, or for single events in a 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,7 +82,8 @@ class Engine:
             raise ValueError(f"`on_unseen={on_unseen}` is too large for {self._dtype}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (self.network, self.on_unseen, self.threads, self.isa)
+        make = partial(Engine, on_unseen=self.on_unseen, threads=self.threads, isa=self.isa)
+        return make, (self.network,)
 
     @staticmethod
     def instruction_sets() -> list[str]:
@@ -193,10 +195,6 @@ class Engine:
 
     def _shape(self, n_rows: int) -> tuple[int, ...]:
         return (n_rows,) if self._n_outputs == 1 else (n_rows, self._n_outputs)
-
-
-def _rebuild(network: FrozenNetwork, on_unseen: Policy, threads: int, isa: str) -> Engine:
-    return Engine(network, on_unseen=on_unseen, threads=threads, isa=isa)
 
 
 def _compile(network: FrozenNetwork, threads: int, isa: str) -> Program:

@@ -48,7 +48,8 @@ class Scoring:
 
     def outputs(self, score: Reals) -> dict[str, Reals]:
         """Output columns by name."""
-        columns = self._name("score", score)
+        each = [score] if score.ndim == 1 else list(score.T)
+        columns = dict(zip(self.frozen.names_of("score"), each, strict=True))
         if self.probability:
             columns |= self._probabilities(self.frozen.to_probability(score))
         return columns
@@ -61,12 +62,12 @@ class Scoring:
         names = self.frozen.output_names
         return {f"probability({name})": values[:, k] for k, name in enumerate(names)}
 
-    def _name(self, what: str, values: Reals) -> dict[str, Reals]:
-        columns = [values] if values.ndim == 1 else list(values.T)
-        return dict(zip(self.frozen.names_of(what), columns, strict=True))
-
     def score(
-        self, source: str, target: str, on_rows: Callable[[int], object] = lambda n: None
+        self,
+        source: str,
+        target: str,
+        on_rows: Callable[[int], object] = lambda n: None,
+        metadata: dict[bytes, bytes] | None = None,
     ) -> Scored:
         """Score one table and write another.
 
@@ -74,21 +75,8 @@ class Scoring:
         ----------
         source, target : CSV, Parquet or ROOT files; they may differ in kind
         on_rows : called with the number of rows of every piece that is done
+        metadata : of the written file, if it is a Parquet file
         """
-        return self._score(source, target, on_rows, None)
-
-    def score_marked(self, source: Path, target: Path) -> Scored:
-        """Score a Parquet file, and record in the result of which bytes the scores are."""
-        mark = {_MARK: json.dumps(_mark(source)).encode()}
-        return self._score(str(source), str(target), lambda n: None, mark)
-
-    def _score(
-        self,
-        source: str,
-        target: str,
-        on_rows: Callable[[int], object],
-        metadata: dict[bytes, bytes] | None,
-    ) -> Scored:
         table, engine = open_table(source), Engine(self.frozen, on_unseen=self.on_unseen)
         refuse_overwriting([split_tree(target)[0]], [split_tree(source)[0]])
         table.require(self.frozen.inputs.names)
@@ -272,12 +260,13 @@ def _while_unchanged(source: Path, pieces: Iterator[pa.RecordBatch]) -> Iterator
 def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str | int:
     """Number of rows unlike any in training, or why a file cannot be scored.
 
-    An exception would make Dask try it again.
+    An exception would make Dask try it again. Scores are marked with the bytes that they are of.
     """
     source, target = files
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        return scoring.score_marked(source, target).n_unseen
+        mark = {_MARK: json.dumps(_mark(source)).encode()}
+        return scoring.score(str(source), str(target), metadata=mark).n_unseen
     except (ValueError, OSError) as error:
         return f"{source}: {error}"
 
