@@ -18,7 +18,7 @@ from isotone import FrozenNetwork, Log, MonotonicNetwork, Scaling, certify, free
 from isotone.export.parity import check_rows
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Number, Ordered
-from isotone.report.arithmetic import describe_network
+from isotone.report.numbers import describe_network
 from networks import every_step, small
 from reports import EVIL, rows, two_classes
 from test_parity import NETWORKS

@@ -18,8 +18,8 @@ from isotone.frozen import reference
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Number
 from isotone.report import verdict
-from isotone.report.arithmetic import describe_network
 from isotone.report.controls import controls_of, start_row
+from isotone.report.numbers import describe_network
 from isotone.report.outcomes import Outcomes
 from isotone.typing import Floats
 from networks import KNOTS, copied, seams

@@ -19,9 +19,9 @@ from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Rule
 from isotone.report import page, presets, statistics, verdict
-from isotone.report.arithmetic import describe_decision, describe_network
 from isotone.report.controls import controls_of, start_row
 from isotone.report.history import check_history
+from isotone.report.numbers import describe_decision, describe_network
 from isotone.report.outcomes import Outcomes
 from isotone.report.robust import robustness
 from isotone.report.sample import Sample, read_sample

@@ -105,13 +105,14 @@ def read_sample(
     n_known = sum(map(len, X))
     if n_known == 0:
         raise ValueError(f"{path!r} has no rows to show; give a table with some, or none at all")
-    cells = pa.Table.from_batches(rest).combine_chunks()
+    columns = pa.Table.from_batches(rest)
+    cells = {name: columns[name].combine_chunks() for name in columns.column_names}
     return Sample(
         path=path,
         X=np.concatenate(X),
-        y=None if target is None else read_truth(_array(cells, target), target, outcomes),
-        weight=np.ones(n_known) if weights is None else _weight(cells, weights),
-        columns=_columns(cells, shown),
+        y=None if target is None else read_truth(cells[target], target, outcomes),
+        weight=np.ones(n_known) if weights is None else _weight(cells[weights], weights),
+        columns=_columns({name: cells[name] for name in shown}),
         target=target,
         weights=weights,
         trained=_name(path) == _name(str(frozen.provenance.get("table", ""))),
@@ -146,13 +147,8 @@ def _is_readable(table: Table, name: str) -> bool:
     return True
 
 
-def _array(cells: pa.Table, name: str) -> pa.Array:
-    column = cells.column(name)
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _weight(cells: pa.Table, name: str) -> Floats:
-    weight = floats(_array(cells, name), name)
+def _weight(cells: pa.Array, name: str) -> Floats:
+    weight = floats(cells, name)
     bad = ~((weight >= 0) & np.isfinite(weight))
     if bad.any():
         row = int(bad.argmax())
@@ -165,8 +161,8 @@ def _weight(cells: pa.Table, name: str) -> Floats:
     return weight
 
 
-def _columns(cells: pa.Table, names: Sequence[str]) -> dict[str, Column]:
-    found = {name: _column(_array(cells, name), name) for name in names}
+def _columns(cells: Mapping[str, pa.Array]) -> dict[str, Column]:
+    found = {name: _column(column, name) for name, column in cells.items()}
     return {name: column for name, column in found.items() if column is not None}
 
 
