@@ -30,8 +30,7 @@ from isotone import (
 )
 from isotone.certificate import bounds
 from isotone.freezing import margin, unroll
-from isotone.freezing.average import average
-from isotone.frozen.steps import Dense, Sort
+from isotone.frozen.steps import Dense, Sort, average
 from networks import by_hand, draw_network, saturate, small
 
 

@@ -19,7 +19,6 @@ import isotone
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate.certify import certify
 from isotone.checks import check_choice
-from isotone.freezing.average import average
 from isotone.freezing.margin import (
     Grid,
     certified,
@@ -32,7 +31,7 @@ from isotone.freezing.margin import (
 from isotone.freezing.unroll import unroll
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.reference import Units
-from isotone.frozen.steps import Step
+from isotone.frozen.steps import Step, average
 from isotone.inputs.chain import Inputs
 from isotone.inputs.knots import Knots
 from isotone.inputs.scaling import Scaling

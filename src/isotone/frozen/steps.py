@@ -6,10 +6,12 @@ What is done with them, computing, bounding or writing them, is a `Language` of
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
 
@@ -254,6 +256,16 @@ Array = TypeVar("Array", bound=NDArray[Any])
 def residual_block(keep: float, add: float, branch: Sequence[Step]) -> Members:
     """keep · h + add · F(h), where F is a sequence of steps."""
     return Members((keep, add), ((), tuple(branch)))
+
+
+def average(members: Sequence[Sequence[Step]]) -> Members:
+    """The mean of networks; its bounds of slopes are the means of theirs.
+
+    The weights 1/S are rounded toward zero, so that they add up to at most 1.
+    """
+    n = len(members)
+    share = 1.0 / n if Fraction(1.0 / n) * n <= 1 else math.nextafter(1.0 / n, 0.0)
+    return Members((share,) * n, tuple(tuple(steps) for steps in members))
 
 
 def describe(steps: Steps, numbers: bool) -> list[dict[str, Any]]:
