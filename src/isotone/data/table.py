@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,7 @@ from isotone.checks import suggest
 from isotone.data import parquet as parquetfile
 from isotone.data import root as rootfile
 from isotone.files import replacing
-from isotone.inputs.cells import floats, truths_as_numbers
+from isotone.inputs.cells import describe_cell, floats, truths_as_numbers
 from isotone.typing import Floats
 from isotone.untrusted import refuse_special
 
@@ -140,7 +139,7 @@ def numbers(batch: pa.RecordBatch, columns: Sequence[str], first_row: int = 0) -
         row, column = (int(index) for index in np.argwhere(bad)[0])
         name = columns[column]
         raise ValueError(
-            f"column {name!r} {_complaint(batch.column(name)[row].as_py())} in row "
+            f"column {name!r} {describe_cell(batch.column(name)[row].as_py())} in row "
             f"{first_row + row} (data rows, counted from 0); every row needs a finite number: "
             "drop or fill such rows"
         )
@@ -189,14 +188,6 @@ def suffix_of(path: str | Path) -> str:
         f"{str(path)!r} has an unknown suffix; a table must end in one of {', '.join(SUFFIXES)}: "
         "rename or convert the file"
     )
-
-
-def _complaint(value: Any) -> str:
-    if value is None:
-        return "is missing"
-    if isinstance(value, str | bytes):
-        return f"holds the text {value[:40]!r}"
-    return f"is {float(value)}"
 
 
 # CSV: read as text, because a reader that guesses types from the first rows fails on later ones

@@ -127,7 +127,8 @@ def floats(column: pa.Array, name: str) -> Floats:
     _refuse_categories(column.type, name)
     try:
         # An integer beyond 2**53 is rounded: that is monotone, and all a float can do.
-        return _to_numpy(spelled_out(column).cast(pa.float64(), safe=False))
+        numbers = spelled_out(column).cast(pa.float64(), safe=False)
+        return np.asarray(numbers.to_numpy(zero_copy_only=False))
     except pa.ArrowNotImplementedError as error:
         raise ValueError(
             f"column {name!r} has type {column.type}; it must hold numbers: {_advice(column.type)}"
@@ -147,11 +148,6 @@ def decoded(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if is_category(column.type) else column
 
 
-def _to_numpy(column: pa.Array) -> Floats:
-    result: Floats = column.to_numpy(zero_copy_only=False)
-    return result
-
-
 def _parse(text: str | None) -> float:
     """The number that a text stands for, by the rules of Arrow, or NaN."""
     try:
@@ -167,13 +163,20 @@ def finite_or_blank(column: pa.Array, name: str, first_row: int = 0) -> Floats:
     strange = np.isinf(values)
     if strange.any():
         row = int(strange.argmax())
-        cell = column[row].as_py()
-        what = f"holds the text {cell[:40]!r}" if isinstance(cell, str) else f"is {cell}"
         raise ValueError(
-            f"column {name!r} {what} in row {first_row + row} (data rows, counted from 0); every "
-            "row needs a finite number, or an empty cell: correct or drop such rows"
+            f"column {name!r} {describe_cell(column[row].as_py())} in row {first_row + row} (data "
+            "rows, counted from 0); every row needs a finite number, or an empty cell: correct or "
+            "drop such rows"
         )
     return values
+
+
+def describe_cell(value: Any) -> str:
+    """What a cell that is no number holds, in words."""
+    if value is None:
+        return "is missing"
+    is_text = isinstance(value, str | bytes)
+    return f"holds the text {value[:40]!r}" if is_text else f"is {value}"
 
 
 def holds_text(column: pa.Array, name: str) -> bool:

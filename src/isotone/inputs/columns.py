@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isotone import limits
-from isotone.inputs.cells import arrow_of, is_blank, labels, numbers_of, places_of
+from isotone.inputs.cells import arrow_of, describe_cell, is_blank, labels, numbers_of, places_of
 from isotone.typing import Floats, Reals
 
 
@@ -205,8 +205,7 @@ def cell_of(column: Column, values: Any, row: int) -> str:
         return "is missing" if text is None else f"holds {text[:40]!r}"
     if is_blank(cells.slice(row, 1))[0]:
         return "is missing"
-    cell = cells[row].as_py()
-    return f"holds the text {cell[:40]!r}" if isinstance(cell, str) else f"is {cell}"
+    return describe_cell(cells[row].as_py())
 
 
 def _check_name(name: Any) -> None:
