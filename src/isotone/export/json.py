@@ -18,7 +18,7 @@ from isotone.arithmetic import ieee_arithmetic
 from isotone.export.claim import Arithmetic, Claim, SingleFile
 from isotone.export.exactness import exact
 from isotone.frozen.engine import Engine
-from isotone.frozen.loading import assemble, build
+from isotone.frozen.loading import assemble, build, describing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import describe
 from isotone.typing import Floats, Reals
@@ -68,14 +68,9 @@ def to_dict(frozen: FrozenNetwork, found: Claim) -> dict[str, Any]:
 @ieee_arithmetic()
 def read(path: str | Path) -> FrozenNetwork:
     """The network in a JSON export; its fingerprint must be the one that the file states."""
-    try:
-        frozen = _build(read_json(path))
-    except (KeyError, TypeError, AttributeError, OverflowError, ValueError) as error:
-        reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise ValueError(
-            f"{str(path)!r} is not a JSON export of a network: {reason}; export it again"
-        ) from error
-    return frozen
+    complaint = f"{str(path)!r} is not a JSON export of a network"
+    with describing(complaint, "; export it again"):
+        return _build(read_json(path))
 
 
 def _build(data: Any) -> FrozenNetwork:

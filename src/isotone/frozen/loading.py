@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,18 @@ from isotone.inputs.scaling import Scaling, numbers
 def load(path: str | Path) -> FrozenNetwork:
     """Read a `.isotone` file. It is checked, but its claims are not: see `isotone.certify`."""
     content, arrays = modelfile.read(path)
-    try:
+    with describing(f"model file {str(path)!r} does not describe a network"):
         return _build(_current(dict(content)), arrays)
+
+
+@contextmanager
+def describing(complaint: str, advice: str = "") -> Iterator[None]:
+    """Whatever content makes Python raise is a `ValueError` with a complaint, why, and advice."""
+    try:
+        yield
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError, ValueError) as error:
         reason = f"lacks {error}" if isinstance(error, KeyError) else str(error)
-        raise ValueError(
-            f"model file {str(path)!r} does not describe a network: {reason}"
-        ) from error
+        raise ValueError(f"{complaint}: {reason}{advice}") from error
 
 
 def _current(content: dict[str, Any]) -> dict[str, Any]:
