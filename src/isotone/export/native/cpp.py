@@ -202,8 +202,6 @@ _ENCODE = """\
 // Features of a raw row: numbers, and codes of categories, their places in categories_i. NaN is
 // a missing value. What the model does not know becomes NaN, and the event scores `fill`.
 inline void encode(const double* raw, double* x) {
-    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-    (void)unknown;
 @lines
 }
 

@@ -150,8 +150,7 @@ def _sort_function(size: int) -> str:
 def _encoding(frozen: FrozenNetwork) -> list[str]:
     if frozen.inputs.is_plain:
         return ["for (int i = 0; i < n_features; ++i) x[i] = raw[i];"]
-    unknown = "constexpr double unknown = std::numeric_limits<double>::quiet_NaN();"
-    return [unknown, "(void)unknown;", *source.encoding(frozen.inputs)]
+    return source.encoding(frozen.inputs)
 
 
 def _inputs(frozen: FrozenNetwork) -> list[str]:

@@ -140,7 +140,8 @@ def encoding(inputs: Inputs) -> list[str]:
 
     What the model does not know becomes `unknown`.
     """
-    lines: list[str] = []
+    unknown = "constexpr double unknown = std::numeric_limits<double>::quiet_NaN();"
+    lines = [unknown, "(void)unknown;"]
     for i, column in enumerate(inputs.columns):
         place = len([line for line in lines if line.startswith("x[")])
         values = _values(column, i)
