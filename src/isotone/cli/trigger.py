@@ -87,7 +87,7 @@ def trigger(
         *tables,
         target=target,
         event=listed(event),
-        keep_labels=asked.labels,
+        keep_labels=asked.columns(block),
         keep_values=[against] if against else [],
         on_unseen=policy_of(on_unseen),
     )
@@ -116,14 +116,9 @@ class Asked:
     edges: Floats | None
     block: str | None
 
-    @property
-    def labels(self) -> list[str]:
-        names = (*self.groups, self.split, self.block)
-        return list(dict.fromkeys(name for name in names if name))
-
-    @property
-    def of_signal(self) -> list[str]:
-        names = (*self.groups, self.split, self.against)
+    def columns(self, also: str | None) -> list[str]:
+        """Those of groups and curves, and another if there is one, each once."""
+        names = (*self.groups, self.split, also)
         return list(dict.fromkeys(name for name in names if name))
 
 
@@ -178,7 +173,7 @@ def _judge(candidates: Candidates, exposure: Exposure, max_rate: float, asked: A
     if point.n_passed < exposure.n_allowed(max_rate):
         refused = background.score[background.score < point.threshold]
         n_tied = int((refused == refused.max()).sum()) if len(refused) else 0
-    signal = candidates.signal.best(asked.of_signal)
+    signal = candidates.signal.best(asked.columns(asked.against))
     passed = signal.score >= point.threshold
     groups = {"": by_group(passed, np.full(len(signal), "all signal"))}
     groups |= {name: _in_order(by_group(passed, signal.labels[name])) for name in asked.groups}
