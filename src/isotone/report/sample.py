@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from isotone.checks import check_choice
 from isotone.data.table import Table, open_table, split_tree, suffix_of
 from isotone.frozen.network import FrozenNetwork
-from isotone.inputs.cells import floats, is_blank, labels
+from isotone.inputs.cells import class_numbers, floats, is_blank, labels
 from isotone.inputs.chain import Rule, has_features
 from isotone.inputs.frames import is_category
 from isotone.report.outcomes import Outcomes
-from isotone.report.truth import read_truth
 from isotone.typing import Floats, Indices
 
 MAX_COLUMNS = 60  # that efficiencies are shown against
@@ -110,7 +109,7 @@ def read_sample(
     return Sample(
         path=path,
         X=np.concatenate(X),
-        y=None if target is None else read_truth(cells[target], target, outcomes),
+        y=None if target is None else _truth(cells[target], target, outcomes),
         weight=np.ones(n_known) if weights is None else _weight(cells[weights], weights),
         columns=_columns({name: cells[name] for name in shown}),
         target=target,
@@ -145,6 +144,28 @@ def _is_readable(table: Table, name: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _truth(cells: pa.Array, name: str, outcomes: Outcomes) -> Floats:
+    """Numbers of the classes of all rows, or observed values."""
+    of_classes = outcomes.kind != "values"
+    found = class_numbers(cells, name, outcomes.classes) if of_classes else floats(cells, name)
+    bad = ~np.isfinite(found)
+    if bad.any():
+        row = int(bad.argmax())
+        cell = (labels(cells) if of_classes else cells)[row].as_py()
+        advice = (
+            f"the model knows the classes {', '.join(outcomes.classes[:10])}: correct or drop "
+            "such rows, or name another column with --target"
+            if of_classes
+            else "every row needs a finite number: correct or drop such rows, or leave the "
+            "target out"
+        )
+        raise ValueError(
+            f"the target {name!r} is {cell!r:.40} in row {row} (data rows, counted from 0); "
+            f"{advice}"
+        )
+    return found
 
 
 def _weight(cells: pa.Array, name: str) -> Floats:
