@@ -14,8 +14,7 @@ import pytest
 
 import isotone
 from isotone.cli import main
-from isotone.data.index import index_columns
-from isotone.data.table import open_table
+from isotone.data.table import index_columns, open_table
 
 N = 200
 RNG = np.random.default_rng(0)

@@ -10,8 +10,7 @@ import numpy as np
 from isotone import limits
 from isotone.cli.options import Names, listed, one_number, orders_of, spelled
 from isotone.cli.terminal import warn
-from isotone.data.index import index_columns
-from isotone.data.table import Table
+from isotone.data.table import Table, index_columns
 from isotone.inputs.columns import missing_name
 from isotone.inputs.scaling import Kind, Log
 from isotone.typing import Floats

@@ -17,8 +17,7 @@ from isotone.cli.columns import tell_left_out
 from isotone.cli.destination import Destination
 from isotone.cli.options import listed, spelled
 from isotone.cli.terminal import errors, output
-from isotone.data.index import index_columns
-from isotone.data.table import Table, open_table, read_numbers, split_tree
+from isotone.data.table import Table, index_columns, open_table, read_numbers, split_tree
 from isotone.files import refuse_overwriting, replacing
 from isotone.locks import sole_use
 from isotone.rounding import digits_down, digits_up

@@ -92,6 +92,16 @@ def noted_categories(notes: Mapping[bytes, bytes] | None) -> frozenset[str]:
     return _noted_by_arrow(notes.get(b"ARROW:schema")) | _noted_by_pandas(notes.get(b"pandas"))
 
 
+def noted_index(path: str) -> tuple[str, ...]:
+    """Columns that pandas notes as an index; a counter is left out."""
+    notes = pyarrow.parquet.read_schema(path).metadata or {}
+    try:
+        entries = json.loads(notes.get(b"pandas", b"{}"))["index_columns"]
+        return tuple(entry for entry in entries if isinstance(entry, str))
+    except (ValueError, KeyError, TypeError, RecursionError):  # of another program
+        return ()
+
+
 def _noted_by_arrow(note: bytes | None) -> frozenset[str]:
     try:
         schema = pa.ipc.read_schema(pa.BufferReader(base64.b64decode(note or b"")))

@@ -6,6 +6,7 @@ are counted from 0, the first row of data; the header and empty lines of a CSV f
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ BATCH_ROWS = 65536
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".root")
 
 _BUFFER_BYTES = 2**20
+# What pandas calls an index without a name: in Parquet, in CSV, and when it reads such a CSV.
+_UNNAMED = re.compile(r"__index_level_\d+__|\s*|Unnamed: \d+(_level_\d+)?")
 # Leading zeros, or more digits than a 64-bit integer surely holds: a name, not a number.
 _LIKE_A_NAME = r"^[+-]?(0\d|\d{19})"
 
@@ -170,6 +173,18 @@ def write_table(path: str | Path, schema: pa.Schema, batches: Iterable[pa.Record
         if suffix in (".parquet", ".pq"):
             return parquetfile.write(temporary, schema, batches)
         return _write_csv(temporary, suffix.endswith(".gz"), schema, batches)
+
+
+def index_columns(table: Table) -> tuple[str, ...]:
+    """Columns that pandas wrote as an index: named so in a Parquet file, or without a name.
+
+    They name rows instead of describing them. In rows sorted by what is learned, such a column
+    predicts it perfectly, and means nothing.
+    """
+    is_parquet = suffix_of(table.path) in (".parquet", ".pq")
+    noted = parquetfile.noted_index(table.path) if is_parquet else ()
+    found = (n for n in table.columns if n in noted or _UNNAMED.fullmatch(n))
+    return tuple(dict.fromkeys(found))
 
 
 def split_tree(path: str | Path) -> tuple[Path, str | None]:
