@@ -26,8 +26,7 @@ from isotone.checks import check_choice
 from isotone.export import exactness
 from isotone.export.claim import Arithmetic, Claim, SingleFile
 from isotone.export.onnx.graph import Graph
-from isotone.export.onnx.nodes import Nodes
-from isotone.export.onnx.rawonnx import feeds_of, raw_features
+from isotone.export.onnx.nodes import Nodes, feeds_of, raw_features
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.columns import Number
 from isotone.typing import Floats, Precision, Reals
