@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -14,6 +15,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "bindings/dispatch.hpp"
@@ -43,7 +45,7 @@ class Stack {
 public:
     Stack(const std::vector<int>& widths, const std::vector<int>& group_sizes,
           const std::string& chain, const std::string& loss, bool learns_lipschitz,
-          const std::vector<int>& fields) {
+          const std::vector<std::pair<int, bool>>& fields) {
         const std::size_t n_layers = widths.size() - 1;
         if (widths.size() < 2 || n_layers > max_layers || group_sizes.size() != n_layers)
             fail("between 1 and " + std::to_string(max_layers) +
@@ -64,9 +66,9 @@ public:
             if (offset > max_parameters) fail("the network has too many parameters.");
         }
         int first = 0;
-        for (const int count : fields) {
+        for (const auto& [count, is_category] : fields) {
             if (count < 1 || count > widths[0] - first) fail("fields must divide the features.");
-            fields_.push_back({first, count});
+            fields_.push_back({first, count, is_category});
             first += count;
         }
         if (!fields.empty() && first != widths[0]) fail("fields must divide the features.");
@@ -304,9 +306,9 @@ void bind_trainer(nb::module_& m) {
     m.attr("MAX_PARAMETERS") = max_parameters;
     nb::class_<Stack>(m, "Stack", "The shape of networks that are trained together.")
         .def(nb::init<const std::vector<int>&, const std::vector<int>&, const std::string&,
-                      const std::string&, bool, const std::vector<int>&>(),
+                      const std::string&, bool, const std::vector<std::pair<int, bool>>&>(),
              "widths"_a, "group_sizes"_a, "chain"_a, "loss"_a, "learns_lipschitz"_a = false,
-             "fields"_a = std::vector<int>())
+             "fields"_a = std::vector<std::pair<int, bool>>())
         .def_prop_ro("n_parameters", [](const Stack& s) { return s.shape().n_parameters(); });
     bind<float>(m);
     bind<double>(m);

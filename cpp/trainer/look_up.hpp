@@ -8,6 +8,9 @@
 // and the derivative with respect to w_k is the sum of d phi over events in which k moves, plus
 // that of d over events in which a later copy moves, minus that over those of an earlier one.
 // A batch costs (events + copies) x units for a field, not events x copies x units.
+//
+// Of the indicators of a column's categories all but one are zero: c is zero, and so is what other
+// events add to a derivative.
 #pragma once
 
 #include "sorter/transpose.hpp"
@@ -70,32 +73,31 @@ struct LookUp {
         __builtin_memset(by_cell, 0, bytes);
     }
 
-    // Rows of a tile of n events; `cells` and `phi` are those of event i at row(i) * n_fields.
-    template <class Row>
-    void forward(const Shape& shape, const std::int32_t* cells, const T* phi, Row row, int n) {
-        for (int e = 0; e < size; e += looked_up_per_block)
-            with_constant<looked_up_per_block>(size - e, [&](auto n_vectors) {
-                for (int i = 0; i < n; ++i) {
-                    const std::size_t first = row(i) * shape.n_fields;
-                    forward_block<n_vectors>(cells + first, phi + first, shape.n_fields, e,
-                                             rows + i * size + e);
-                }
-            });
+    // Rows of a tile of n events; `cells` and `phi` are those of event i at event(i) * n_fields.
+    template <class Event>
+    void forward(const Shape& shape, const std::int32_t* cells, const T* phi, Event event, int n) {
+        for_blocks([&](auto n_vectors, int e) {
+            for (int i = 0; i < n; ++i) {
+                const std::size_t first = event(i) * shape.n_fields;
+                forward_block<n_vectors>(cells + first, phi + first, shape.n_fields, e,
+                                         rows + i * size + e);
+            }
+        });
         for (int i = n; i < tile_rows; ++i)
             for (int e = 0; e < size; ++e) rows[i * size + e] = start[e];
     }
 
     // Adds the derivatives in `rows` to the sums.
-    template <class Row>
-    void backward(const Shape& shape, const std::int32_t* cells, const T* phi, Row row, int n) {
-        for (int e = 0; e < size; e += looked_up_per_block)
-            with_constant<looked_up_per_block>(size - e, [&](auto n_vectors) {
-                for (int i = 0; i < n; ++i) {
-                    const std::size_t first = row(i) * shape.n_fields;
-                    backward_block<n_vectors>(cells + first, phi + first, shape.n_fields, e,
-                                              rows + i * size + e);
-                }
-            });
+    template <class Event>
+    void backward(const Shape& shape, const std::int32_t* cells, const T* phi, Event event,
+                  int n) {
+        for_blocks([&](auto n_vectors, int e) {
+            for (int i = 0; i < n; ++i) {
+                const std::size_t first = event(i) * shape.n_fields;
+                backward_block<n_vectors>(cells + first, phi + first, shape.n_fields, e,
+                                          rows + i * size + e);
+            }
+        });
     }
 
     // Columns of rows to and from units of a tile: unit j of event i is tile[j * tile_rows + i].
@@ -156,34 +158,50 @@ private:
         }
     }
 
+    V* row(V* table, int k) const { return table + static_cast<std::size_t>(k) * size; }
+
     void sum_still(Field field) {
-        for (int e = 0; e < size; ++e) {
-            V before = {};
-            for (int k = field.first; k < field.first + field.count; ++k) {
-                still[static_cast<std::size_t>(k) * size + e] = before;
-                before += moving[static_cast<std::size_t>(k) * size + e];
-            }
-            V behind = {};
-            for (int k = field.first + field.count - 1; k >= field.first; --k) {
-                still[static_cast<std::size_t>(k) * size + e] -= behind;
-                behind += moving[static_cast<std::size_t>(k) * size + e];
-            }
+        if (field.is_category) {
+            __builtin_memset(row(still, field.first), 0, field.count * size * sizeof(V));
+            return;
         }
+        for_blocks([&](auto n, int e) ISOTONE_LAMBDA {
+            V before[n] = {}, behind[n] = {};
+            for (int k = field.first; k < field.first + field.count; ++k)
+                unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                    row(still, k)[e + j] = before[j];
+                    before[j] += row(moving, k)[e + j];
+                });
+            for (int k = field.first + field.count - 1; k >= field.first; --k)
+                unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                    row(still, k)[e + j] -= behind[j];
+                    behind[j] += row(moving, k)[e + j];
+                });
+        });
     }
 
     void add_others(Field field) {
-        for (int e = 0; e < size; ++e) {
-            V before = {};
-            for (int k = field.first; k < field.first + field.count; ++k) {
-                by_phi[static_cast<std::size_t>(k) * size + e] -= before;
-                before += by_cell[static_cast<std::size_t>(k) * size + e];
-            }
-            V behind = {};
-            for (int k = field.first + field.count - 1; k >= field.first; --k) {
-                by_phi[static_cast<std::size_t>(k) * size + e] += behind;
-                behind += by_cell[static_cast<std::size_t>(k) * size + e];
-            }
-        }
+        if (field.is_category) return;
+        for_blocks([&](auto n, int e) ISOTONE_LAMBDA {
+            V before[n] = {}, behind[n] = {};
+            for (int k = field.first; k < field.first + field.count; ++k)
+                unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                    row(by_phi, k)[e + j] -= before[j];
+                    before[j] += row(by_cell, k)[e + j];
+                });
+            for (int k = field.first + field.count - 1; k >= field.first; --k)
+                unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                    row(by_phi, k)[e + j] += behind[j];
+                    behind[j] += row(by_cell, k)[e + j];
+                });
+        });
+    }
+
+    // Calls run(n, e) for vectors e to e + n of a row, n being as many as there are registers for.
+    template <class Run>
+    void for_blocks(Run run) const {
+        for (int e = 0; e < size; e += looked_up_per_block)
+            with_constant<looked_up_per_block>(size - e, [&](auto n) { run(n, e); });
     }
 };
 

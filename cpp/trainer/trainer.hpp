@@ -29,9 +29,11 @@ struct Layer {
     std::size_t weight, bias;
 };
 
-// Copies of one column among the features: they follow each other.
+// What the features, which follow each other, are of one column: copies between its knots, or
+// indicators of its categories.
 struct Field {
     int first, count;
+    bool is_category;
 };
 
 // If there are fields, every feature belongs to one, and rows are given by cell and value.
@@ -55,8 +57,8 @@ struct Shape {
 };
 
 // A table of n rows, C-contiguous; `weight` may be null, `y` too if there is no loss to compute.
-// `x` has a column for every feature, or for every field the value of the copy that moves, whose
-// number is in `cells`.
+// `x` has a column for every feature, or for every field the value of the copy that moves, or of
+// the only indicator that is not zero, whose number is in `cells`.
 template <class T>
 struct Rows {
     const T* x;

@@ -34,7 +34,7 @@ class Stack:
         chain: str,
         loss: str,
         learns_lipschitz: bool = False,
-        fields: Sequence[int] = (),
+        fields: Sequence[tuple[int, bool]] = (),
     ) -> None: ...
     @property
     def n_parameters(self) -> int: ...

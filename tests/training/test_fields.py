@@ -1,4 +1,4 @@
-"""Copies of columns are looked up in training, with the result of all copies."""
+"""Copies and categories of columns are looked up in training, with the result of all features."""
 
 from __future__ import annotations
 
@@ -10,29 +10,31 @@ import torch
 
 from isotone import Knots, MonotonicNetwork, Recipe, _engine
 from isotone.losses import CrossEntropy, Loss, SquaredError
-from isotone.training.fields import compress
+from isotone.training.fields import Field, compress
 from isotone.training.fused import FusedTrainer
 from isotone.training.learners import FusedLearner
 from isotone.typing import Reals
 
-FIELDS = [7, 5, 1]
+FIELDS = [Field(7), Field(3, is_category=True), Field(2), Field(1)]
+COUNTS = [field.n_features for field in FIELDS]
 SHAPES = [[13, 16, 16, 1], [13, 40, 8, 1], [13, 5, 3], [13, 1]]
 
 
 def rows(n: int = 170) -> Any:
-    """Copies of two columns, also at and beyond their knots, and a plain one."""
+    """Copies of two columns, also at and beyond their knots, categories, and a plain column."""
     X = np.random.default_rng(0).normal(size=(n, 3))
-    knots = Knots.fit(X, FIELDS)
+    knots = Knots.fit(X, [7, 2, 1])
     X[:5] = [[-9, 9, 0], [9, -9, 0], *([*np.sort(X[:, 0])[[k]], 0, 0] for k in (0, 50, -1))]
     x = knots.transform(X)
     x[:, -1] *= 3.0
-    return x
+    categories = np.eye(4)[np.arange(n) % 4][:, :3]  # every fourth row has none of the three
+    return np.hstack([x[:, :7], categories, x[:, 7:]])
 
 
 def network(layers: list[int], learned: bool, chain: Any) -> MonotonicNetwork:
     torch.manual_seed(1)
     directions = np.zeros((layers[-1], 13))
-    directions[0] = np.repeat([1, 0, -1], FIELDS)
+    directions[0] = np.repeat([1, 0, 0, -1], COUNTS)
     return MonotonicNetwork(
         layers,
         monotonic_cst=directions,
@@ -103,20 +105,27 @@ def test_instruction_sets_and_threads_change_no_bit() -> None:
 def test_rows_are_compressed_without_loss() -> None:
     x = rows()
     looked = compress(x, FIELDS)
-    assert looked.cells.shape == looked.values.shape == (len(x), 3)
-    assert np.all((looked.cells >= [0, 7, 12]) & (looked.cells < [7, 12, 13]))
+    assert looked.cells.shape == looked.values.shape == (len(x), 4)
+    assert looked.shape == x.shape
+    assert np.all((looked.cells >= [0, 7, 10, 12]) & (looked.cells < [7, 10, 12, 13]))
+    np.testing.assert_array_equal(looked[10:20].values, compress(x[10:20], FIELDS).values)
     _, trainer, (_, y) = both(SHAPES[0], True, "one")
     assert trainer.loss(looked, y).tolist() == trainer.loss(x, y).tolist()
 
 
 def test_what_is_not_copied_is_refused() -> None:
     with pytest.raises(ValueError, match="features 0 to 1 are not copies of one column"):
-        compress(np.array([[0.5, 0.5]]), [2])
-    with pytest.raises(ValueError, match="has 3 copies in all but the networks have 4 features"):
+        compress(np.array([[0.5, 0.5]]), [Field(2)])
+    with pytest.raises(ValueError, match="features 0 to 1 are not indicators of one column"):
+        compress(np.array([[1.0, 1.0]]), [Field(2, is_category=True)])
+    with pytest.raises(ValueError, match="have 3 features in all but the networks have 4"):
         FusedTrainer([4, 1], n_members=1, loss="squared_error", fields=[2, 1])
     trainer = both(SHAPES[0], True, "one")[1]
     looked = compress(rows(), FIELDS)
     looked.cells[3, 1] = 12
     with pytest.raises(ValueError, match="`cells` must be copies of their fields"):
         trainer.predict(looked)
-    assert FusedTrainer([2, 1], n_members=1, loss="squared_error", fields=[1, 1]).fields == []
+    other = FusedTrainer([13, 1], n_members=1, loss="squared_error", fields=[7, 6])
+    with pytest.raises(ValueError, match="the rows were looked up for fields"):
+        other.predict(looked)
+    assert FusedTrainer([2, 1], n_members=1, loss="squared_error", fields=[1, 1]).fields == ()

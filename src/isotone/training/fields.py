@@ -1,7 +1,8 @@
-"""Fields: copies of columns among the features of scaled rows, of which one moves at a time.
+"""Fields: features that are of one column, and of which one counts in any row.
 
-The fused trainer looks up what the others add, see `cpp/trainer/look_up.hpp`, so that knots cost
-little more than plain columns.
+They are copies of a column between its knots, of which one moves, or indicators of its categories,
+of which one is not zero. The fused trainer looks up what the others add, see
+`cpp/trainer/look_up.hpp`, so that knots and categories cost little more than plain columns.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,51 +18,89 @@ from numpy.typing import NDArray
 from isotone.typing import Reals
 
 
+class Field(NamedTuple):
+    """How many features are of one column: copies, or indicators of categories."""
+
+    n_features: int
+    is_category: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class Looked:
-    """Rows by what moves in them.
+    """Rows by what counts in them.
 
     Parameters
     ----------
-    cells : (n_rows, n_fields), which copy moves, by its number among all features
+    cells : (n_rows, n_fields), which feature counts, by its number among all
     values : (n_rows, n_fields), its value
+    fields : of all features
     """
 
     cells: NDArray[np.int32]
     values: Reals
+    fields: tuple[Field, ...]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Any) -> Looked:
+        return Looked(self.cells[rows], self.values[rows], self.fields)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the rows as a table of features."""
+        return len(self.values), sum(field.n_features for field in self.fields)
+
+    def tobytes(self) -> bytes:
+        return self.cells.tobytes() + self.values.tobytes()
 
 
-def compress(x: Reals, counts: Sequence[int]) -> Looked:
-    """What moves in rows of copies.
+def first_features(fields: Sequence[Field]) -> list[int]:
+    """The number of the first feature of every field."""
+    return [0, *accumulate(field.n_features for field in fields)][: len(fields)]
+
+
+def compress(x: Reals, fields: Sequence[Field]) -> Looked:
+    """What counts in rows of features.
 
     Parameters
     ----------
     x : (n_rows, n_features); of the copies of a field those before the one that moves are 1, those
-        behind it -1. A field of one copy may have any values
-    counts : how many features every field has
+        behind it -1. A field of one feature may have any values
 
     Examples
     --------
-    >>> looked = compress(np.array([[1.0, 0.5, -1.0, 7.0], [-0.2, -1.0, -1.0, 8.0]]), [3, 1])
+    >>> rows = np.array([[1.0, 0.5, -1.0, 7.0, 0.0, 1.0], [-0.2, -1.0, -1.0, 8.0, 0.0, 0.0]])
+    >>> looked = compress(rows, [Field(3), Field(1), Field(2, is_category=True)])
     >>> looked.cells.tolist(), looked.values.tolist()
-    ([[1, 3], [0, 3]], [[0.5, 7.0], [-0.2, 8.0]])
+    ([[1, 3, 5], [0, 3, 4]], [[0.5, 7.0, 1.0], [-0.2, 8.0, 0.0]])
     """
-    cells = np.empty((len(x), len(counts)), np.int32)
-    values = np.empty((len(x), len(counts)), x.dtype)
-    for f, (first, count) in enumerate(zip(accumulate([0, *counts[:-1]]), counts, strict=True)):
-        own = x[:, first : first + count]
-        place = np.minimum((own >= 1).sum(axis=1), count - 1)
+    cells = np.empty((len(x), len(fields)), np.int32)
+    values = np.empty((len(x), len(fields)), x.dtype)
+    for f, (first, field) in enumerate(zip(first_features(fields), fields, strict=True)):
+        own = x[:, first : first + field.n_features]
+        last = field.n_features - 1
+        place = (
+            (own != 0).argmax(axis=1)
+            if field.is_category
+            else np.minimum((own >= 1).sum(axis=1), last)
+        )
         cells[:, f] = first + place
         values[:, f] = np.take_along_axis(own, place[:, None], axis=1)[:, 0]
-        if count > 1 and not np.array_equal(own, _expand(place, values[:, f], count)):
-            raise ValueError(
-                f"features {first} to {first + count - 1} are not copies of one column, of which "
-                "one moves between -1 and 1 at a time; transform the rows with isotone.Knots"
+        if last and not np.array_equal(own, _expand(place, values[:, f], field)):
+            kind = (
+                "indicators of one column, of which one is not zero; encode its categories"
+                if field.is_category
+                else "copies of one column, of which one moves between -1 and 1 at a time; "
+                "transform the rows with isotone.Knots"
             )
-    return Looked(cells, values)
+            raise ValueError(f"features {first} to {first + last} are not {kind}")
+    return Looked(cells, values, tuple(fields))
 
 
-def _expand(place: NDArray[np.intp], values: Reals, count: int) -> Reals:
-    copies = np.where(np.arange(count) < place[:, None], 1.0, -1.0).astype(values.dtype)
-    np.put_along_axis(copies, place[:, None], values[:, None], axis=1)
-    return copies
+def _expand(place: NDArray[np.intp], values: Reals, field: Field) -> Reals:
+    order = np.arange(field.n_features) < place[:, None]
+    features = np.where(order, 1.0, -1.0) * (not field.is_category)
+    features = features.astype(values.dtype)
+    np.put_along_axis(features, place[:, None], values[:, None], axis=1)
+    return features

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone import _engine
 from isotone.checks import check_choice, check_count, check_finite, check_weights
-from isotone.training.fields import Looked, compress
+from isotone.training.fields import Field, Looked, compress
 from isotone.training.rows import Labels, Rows, check_features, check_order, check_targets
 from isotone.training.stack import (
     LABEL_LOSSES,
@@ -55,8 +55,8 @@ class FusedTrainer:
     residual : (S, n_outputs, n_features), likewise
     lipschitz_max : (S, n_features), likewise: `feature_scale` is learned and stays below this.
         Then `residual` is per unit of it: :math:`f(x) = g(\Lambda x) + R \Lambda x`
-    fields : how many features, one after the other, are copies of one column; they are looked up,
-        see `isotone.training.fields`. By default none are
+    fields : how many features, one after the other, are of one column: copies, or with `Field`
+        indicators of categories. They are looked up, see `isotone.training.fields`
     lipschitz_rate : how fast logarithms of `feature_scale` are learned, relative to the weights
     loss : mean over rows, and sum over outputs, of
 
@@ -103,7 +103,7 @@ class FusedTrainer:
         feature_scale: ArrayLike = 1.0,
         residual: ArrayLike = 0.0,
         lipschitz_max: ArrayLike | None = None,
-        fields: Sequence[int] = (),
+        fields: Sequence[int | Field] = (),
         lipschitz_rate: float = 10.0,
         loss: FusedLoss,
         loss_parameter: ArrayLike = 1.0,
@@ -306,6 +306,11 @@ class FusedTrainer:
     def _features(self, x: ArrayLike | Looked) -> Reals | Looked:
         """Checked rows; with fields, what moves in them."""
         if isinstance(x, Looked):
+            if x.fields != self.fields:
+                raise ValueError(
+                    f"the rows were looked up for fields {x.fields} but the trainer has "
+                    f"{self.fields}; they must agree"
+                )
             return x
         table = check_features(x, self._dtype, self.layers[0])
         return compress(table, self.fields) if self.fields else table

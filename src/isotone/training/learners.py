@@ -28,7 +28,7 @@ from isotone.losses import (
 from isotone.nn.group_sort import group_sort
 from isotone.nn.layers import BoundedLayer, GroupSort, LipschitzLinear
 from isotone.nn.network import LipschitzNetwork, log_limits
-from isotone.training.fields import Looked, compress
+from isotone.training.fields import Field, Looked, compress
 from isotone.training.fused import FusedTrainer
 from isotone.training.optimizer import (
     load_optimizer_state,
@@ -54,13 +54,13 @@ def make_learner(
     recipe: Recipe,
     orders: Orders,
     threads: int,
-    fields: Sequence[int] = (),
+    fields: Sequence[int | Field] = (),
 ) -> StackLearner | FusedLearner:
     """The learner of a backend; "auto" is the fused one where it is available.
 
     Parameters
     ----------
-    fields : how many features, one after the other, are copies of one column, see `FusedTrainer`
+    fields : how many features, one after the other, are of one column, see `FusedTrainer`
     """
     if is_fused(backend, why_not_fused(networks[0], loss)):
         return FusedLearner(networks, loss, recipe, orders, threads, fields=fields)
@@ -79,9 +79,14 @@ def why_not_fused(network: LipschitzNetwork, loss: Loss) -> str | None:
     """What the fused backend lacks for this, or None."""
     if network.metric != "1":
         return f"it does not support metric {network.metric}"
-    if type(loss) not in _FUSED:
+    if not is_fused_loss(loss):
         return f"it does not support {type(loss).__name__}"
     return _why_too_large([layer.weight for layer in bounded_layers(network)])
+
+
+def is_fused_loss(loss: Loss) -> bool:
+    """Whether the fused backend knows a loss."""
+    return type(loss) in _FUSED
 
 
 def why_not_stackable(network: LipschitzNetwork) -> str | None:
@@ -179,9 +184,9 @@ class StackLearner:
         return mean(self.loss(self.predict(x), y).double(), weight)
 
     @torch.no_grad()
-    def predict(self, x: Tensor) -> Tensor:
+    def predict(self, x: Any) -> Tensor:
         """Outputs of every member, (n_members, n_rows, n_outputs)."""
-        pieces = torch.split(x, max(1, _ROWS_AT_ONCE // self.n_members))
+        pieces = torch.split(torch.as_tensor(x), max(1, _ROWS_AT_ONCE // self.n_members))
         return torch.cat([self.score(piece) for piece in pieces], dim=1)
 
     def state(self) -> Tensors:
@@ -252,7 +257,7 @@ class FusedLearner:
         orders: Orders = "shared",
         threads: int = 1,
         precision: Precision = "float32",
-        fields: Sequence[int] = (),
+        fields: Sequence[int | Field] = (),
     ) -> None:
         self.n_members, self.loss, self.threads = len(networks), loss, threads
         self.orders = orders
@@ -296,9 +301,9 @@ class FusedLearner:
     def losses(self, rows: Rows) -> Tensor:
         return torch.as_tensor(self.trainer.loss(*self._arrays(rows), threads=self.threads))
 
-    def predict(self, x: Tensor) -> Tensor:
+    def predict(self, x: Any) -> Tensor:
         """Outputs of every member, (n_members, n_rows, n_outputs)."""
-        return torch.as_tensor(self.trainer.predict(x.numpy(), threads=self.threads))
+        return torch.as_tensor(self.trainer.predict(x, threads=self.threads))
 
     def state(self) -> Tensors:
         return {name: torch.as_tensor(array) for name, array in self.trainer.state().items()}
@@ -340,7 +345,7 @@ class FusedLearner:
 
     def _looked(self, x: Any) -> Any:
         """What moves in rows of copies; every epoch asks for the same ones."""
-        if not self.trainer.fields:
+        if not self.trainer.fields or isinstance(x, Looked):
             return x
         known = [looked for rows, looked in self._looked_up if rows is x]
         if not known:

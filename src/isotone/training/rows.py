@@ -29,12 +29,12 @@ class Rows:
 
     Parameters
     ----------
-    x : (n_rows, n_features), raw or scaled
+    x : (n_rows, n_features), raw or scaled; or what counts in scaled rows
     y : (n_rows,) or (n_rows, n_targets): values, numbers of classes, or what a loss made of them
     weight : (n_rows,), or (n_members, n_rows) if members weigh the rows differently
     """
 
-    x: NDArray[Any]
+    x: Any
     y: NDArray[Any]
     weight: NDArray[Any] | None = None
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from isotone import _engine, limits
 from isotone.checks import check_choice, check_count, check_divides
+from isotone.training.fields import Field
 
 FusedLoss = Literal["cross_entropy", "squared_error", "absolute_error", "hinge", "quantile"]
 
@@ -17,14 +18,16 @@ _SCALAR_LOSSES = ("hinge",)
 LABEL_LOSSES = ("cross_entropy", "hinge")
 
 
-def check_fields(fields: Sequence[int], n_features: int) -> list[int]:
-    counts = [check_count("fields", count) for count in fields]
-    if counts and sum(counts) != n_features:
+def check_fields(fields: Sequence[int | Field], n_features: int) -> tuple[Field, ...]:
+    """Fields of all features, or none if each of them is of one feature."""
+    own = [field if isinstance(field, Field) else Field(field) for field in fields]
+    n_own = sum(check_count("fields", field.n_features) for field in own)
+    if own and n_own != n_features:
         raise ValueError(
-            f"`fields={counts}` has {sum(counts)} copies in all but the networks have "
-            f"{n_features} features; they must agree"
+            f"`fields` have {n_own} features in all but the networks have {n_features}; "
+            "they must agree"
         )
-    return counts if max(counts, default=1) > 1 else []
+    return tuple(own) if any(field.n_features > 1 for field in own) else ()
 
 
 def check_layers(layers: Sequence[int]) -> list[int]:
