@@ -173,18 +173,44 @@ def test_patience_ends_training_early() -> None:
     assert history.n_epochs == history.best_epoch[0] + 1 + 3
 
 
+def test_rates_drop_from_the_best_epoch_on() -> None:
+    noise = RNG.normal(size=400)
+    data: Any = X[:40], noise[:40], SquaredError()
+    recipe = Recipe(epochs=1000, batch_size=16, learning_rate=0.3, schedule="constant", patience=3)
+    validation = (X[40:], noise[40:])
+    without = train(network(), *data, recipe, validation=validation)
+    history = train(network(), *data, replace(recipe, drops=2), validation=validation)
+    n = without.n_epochs
+    assert history.training[:n] == without.training
+    assert history.n_epochs > n
+    # what comes after the drop begins where the best epoch ended
+    again = without.training[without.best_epoch[0] + 1]
+    assert history.training[n] == pytest.approx(again, rel=0.5)
+    assert min(history.validation) <= min(without.validation)
+
+
 class Killed(BaseException):
     """Stands in for a kill in the middle of an epoch."""
 
 
+DROPPING = Recipe(epochs=6, batch_size=64, learning_rate=0.5, patience=1, drops=2)
+
+
 @pytest.mark.parametrize("backend", LEARNERS)
 @pytest.mark.parametrize("epoch", range(6))
+@pytest.mark.parametrize("recipe", [RECIPE, DROPPING], ids=["plain", "dropping"])
 def test_a_run_killed_in_any_epoch_continues_to_the_same_bits(
-    epoch: int, backend: Backend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    epoch: int,
+    backend: Backend,
+    recipe: Recipe,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     options: dict[str, Any] = {"validation": (X[300:], Y[300:]), "backend": backend}
     undisturbed = network()
-    expected = train(undisturbed, X[:300], Y[:300], CrossEntropy(), RECIPE, **options)
+    expected = train(undisturbed, X[:300], Y[:300], CrossEntropy(), recipe, **options)
+    if expected.n_epochs <= epoch:
+        return
     options["checkpoint"] = tmp_path / "run"
     learn = LEARNERS[backend].learn
 
@@ -197,9 +223,9 @@ def test_a_run_killed_in_any_epoch_continues_to_the_same_bits(
     with monkeypatch.context() as patch:
         patch.setattr(LEARNERS[backend], "learn", killed)
         with pytest.raises(Killed):
-            train(network(), X[:300], Y[:300], CrossEntropy(), RECIPE, **options)
+            train(network(), X[:300], Y[:300], CrossEntropy(), recipe, **options)
     resumed = network()
-    history = train(resumed, X[:300], Y[:300], CrossEntropy(), RECIPE, **options)
+    history = train(resumed, X[:300], Y[:300], CrossEntropy(), recipe, **options)
     assert same(resumed, undisturbed)
     assert history.training == expected.training
     assert history.validation == expected.validation

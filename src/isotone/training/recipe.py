@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
@@ -27,6 +27,8 @@ from isotone.training.rows import Rows
 Tensors = dict[str, Tensor]
 Schedule = Literal["cosine", "exponential", "constant"]
 
+_DROP = 0.3  # by which a rate drops
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -40,6 +42,8 @@ class Recipe:
     lipschitz_rate : how fast the logarithms of λ are learned, in multiples of the learning rate
     patience : epochs without a lower validation loss after which a member stops; None never stops
     tolerance : by how much lower it must be
+    drops : if positive, members are judged together, by the mean of their losses; when their
+        patience has run out they return to their best epoch and continue at a lower rate, so often
     seed : decides the order of the rows in every epoch
     """
 
@@ -52,6 +56,7 @@ class Recipe:
     lipschitz_rate: float = 10.0
     patience: int | None = None
     tolerance: float = 0.0
+    drops: int = 0
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -63,6 +68,10 @@ class Recipe:
         """Learning rates of the steps of one epoch."""
         total = self.epochs * n_steps
         return [self._rate((epoch * n_steps + step) / total) for step in range(n_steps)]
+
+    def after(self, n_drops: int) -> Recipe:
+        """What is left of it after so many drops of the rate."""
+        return replace(self, learning_rate=self.learning_rate * _DROP**n_drops)
 
     def _rate(self, time: float) -> float:
         if self.schedule == "constant":
@@ -130,6 +139,9 @@ class _Progress:
     best: Tensors
     best_loss: Tensor
     best_epoch: Tensor
+    n_drops: int = 0
+    last_drop: int = 0
+    turn: Tensors = field(default_factory=dict)  # the state to return to when the rate drops
 
     @classmethod
     def start(cls, learner: Learner) -> _Progress:
@@ -147,6 +159,7 @@ def fit(
     checkpoint: str | Path | None = None,
     checkpoint_seconds: float = 30.0,
     write_checkpoint: bool = True,
+    until: int | None = None,
     identity: str = "",
     progress: bool = False,
 ) -> History:
@@ -156,9 +169,11 @@ def fit(
     ----------
     checkpoint : a file to resume from, if it exists, and to write after an epoch whenever
         `checkpoint_seconds` have passed, if this process is to `write_checkpoint`
+    until : stop after so many epochs, although the rates are planned for all
     identity : anything else that must be the same when a run resumes
     progress : show a bar with the loss
     """
+    last = recipe.epochs if until is None else min(until, recipe.epochs)
     start = time.perf_counter()
     if checkpoint is not None and not Path(checkpoint).parent.is_dir():
         raise FileNotFoundError(
@@ -170,8 +185,8 @@ def fit(
         run = _load(Path(checkpoint), learner, key)
     before, saved = run.history.seconds, start
     with _bar(progress) as bar:
-        task = bar.add_task("training", total=recipe.epochs, completed=run.epoch, loss="")
-        while run.epoch < recipe.epochs and not _all_stopped(run, recipe, validation):
+        task = bar.add_task("training", total=last, completed=run.epoch, loss="")
+        while run.epoch < last and not _all_stopped(run, recipe, validation):
             _one_epoch(learner, rows, validation, recipe, run)
             run.history.seconds = before + time.perf_counter() - start
             bar.update(task, completed=run.epoch, loss=_describe(run.history))
@@ -188,7 +203,7 @@ def fit(
 def _one_epoch(
     learner: Learner, rows: AnyRows, validation: Rows | None, recipe: Recipe, run: _Progress
 ) -> None:
-    loss = learner.learn(rows, run.epoch, recipe)
+    loss = learner.learn(rows, run.epoch, recipe.after(run.n_drops))
     if not bool(torch.isfinite(loss).all()):
         member = int((~torch.isfinite(loss)).nonzero()[0, 0])
         raise ValueError(
@@ -199,12 +214,19 @@ def _one_epoch(
     if validation is not None:
         _validate(learner, validation, recipe, run)
     run.epoch += 1
+    if run.turn and run.n_drops < recipe.drops and bool(_stopped(run, recipe).all()):
+        learner.load_state(run.turn)
+        run.n_drops, run.last_drop = run.n_drops + 1, run.epoch
 
 
 def _validate(learner: Learner, validation: Rows, recipe: Recipe, run: _Progress) -> None:
     loss = learner.losses(validation)
     run.history.validation.append(loss.tolist())
+    if recipe.drops:
+        loss = loss.mean().expand_as(loss)
     better = (loss < run.best_loss - recipe.tolerance) & ~_stopped(run, recipe)
+    if recipe.drops and bool(better.all()):
+        run.turn = learner.state()
     run.best = learner.merge(run.best, better)
     run.best_loss = torch.where(better, loss, run.best_loss)
     run.best_epoch = torch.where(better, run.epoch, run.best_epoch)
@@ -214,7 +236,7 @@ def _stopped(run: _Progress, recipe: Recipe) -> Tensor:
     """Members whose patience has run out: what comes later cannot become their best."""
     if recipe.patience is None:
         return torch.zeros_like(run.best_epoch, dtype=torch.bool)
-    return run.epoch - 1 - run.best_epoch >= recipe.patience
+    return run.epoch - 1 - run.best_epoch.clamp(min=run.last_drop - 1) >= recipe.patience
 
 
 def _all_stopped(run: _Progress, recipe: Recipe, validation: Rows | None) -> bool:
@@ -239,6 +261,8 @@ def _save(path: Path, learner: Learner, run: _Progress, key: str) -> None:
         "best": run.best,
         "best_loss": run.best_loss,
         "best_epoch": run.best_epoch,
+        "drops": torch.tensor([run.n_drops, run.last_drop]),
+        "turn": run.turn,
     }
     save_checkpoint(path, key, content)
 
@@ -248,7 +272,9 @@ def _load(path: Path, learner: Learner, key: str) -> _Progress:
     learner.load_state(content["learner"])
     history = History(**json.loads(content["history"]))
     best = [content[name] for name in ("best", "best_loss", "best_epoch")]
-    return _Progress(content["epoch"], history, *best)
+    n_drops, last_drop = content["drops"].tolist()
+    drops = {"n_drops": n_drops, "last_drop": last_drop, "turn": content["turn"]}
+    return _Progress(content["epoch"], history, *best, **drops)
 
 
 def _bar(shown: bool) -> Progress:
