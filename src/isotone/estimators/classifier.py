@@ -55,10 +55,11 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         dictionary "missing(income)" is -1 if a missing income is never better than any income,
         all else being equal, and +1 if it is never worse; this needs missing="indicator"
     lipschitz : λ: per unit of a feature a logit changes by at most λ, along a feature with a
-        direction by at most 2λ. One number, one per feature, a dictionary by feature name, or
-        "auto", which takes the best of a ladder on held-out rows. A dictionary does the same for
-        the features that it does not name. "learned" makes every λ a parameter of the networks:
-        no search, and features get the slope that they need
+        direction by at most 2λ. "auto" learns one for every feature and chooses knots and epochs
+        on rows that members leave out; see `isotone.estimators.search`. Up to 2048 rows it also
+        tries a ladder of λ that are the same for all features. One number, one per feature or a
+        dictionary by feature name gives them; features that a dictionary does not name share the
+        best of the ladder. "learned" learns them from all rows, without a search
     lipschitz_max : the largest λ that may be learned
     lipschitz_units : "scaled" for λ per scaled unit (about a standard deviation of the column),
         "raw" for λ per raw unit (and per unit of the target)
@@ -74,20 +75,25 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
     scaling : "identity", "standard", "robust", "log", `isotone.Log(...)`, or "auto", which takes
         the logarithm of skewed columns; one for all, one per feature or a dictionary by name
     knots : pieces that a column of numbers is divided into; the network may have another slope on
-        each, and is constant beyond the training values. One number, one per feature, a dictionary
-        by feature name, or None. Replaces the scaling of these columns
-    n_members : number of networks to train; their average is frozen into one
+        each, and is constant beyond the training values. "auto" tries 16 and 64 and none, if λ is
+        "auto", too; one number, one per feature, a dictionary by feature name, or None. Replaces
+        the scaling of these columns
+    n_members : number of networks to train; their average is frozen into one. Where λ is
+        "auto", each leaves out a part of the rows, on which it is judged
     missing : "error", or "indicator": learn from missing values (NaN); directions hold among the
         rows where a value is present, and between a missing value and any other only where
         `monotonic_cst` says so
     on_unseen : what `predict` and others do with a row that contains values never seen in
         training, such as a new category: raise an "error", treat them as "missing", give no score
         ("skip", NaN; None for a class; `score` leaves it out) or this logit; see `isotone.Engine`
-    batch_size : "auto" is an eighth of the distinct rows, but between 32 and 512
-    learning_rate_init : at the start; a cosine schedule takes it to a fiftieth
-    max_iter : epochs; choosing λ takes half as many
-    early_stopping : keep the best epoch on a `validation_fraction` of the rows, and stop after
-        `n_iter_no_change` epochs in which the loss has not fallen by `tol`
+    batch_size : "auto" is an eighth of the distinct rows, but between 32 and 512; where λ is
+        "auto", 64, from 4000 rows on 128, and from 16 000 on 256
+    learning_rate_init : at the start; a cosine schedule takes it to a fiftieth. "auto" is 0.005
+        where λ are learned and 0.02 elsewhere
+    max_iter : most epochs. Where λ is "auto", large tables take fewer, and training ends when the
+        loss on left-out rows stops falling
+    early_stopping : where λ is not "auto": keep the best epoch on a `validation_fraction` of the
+        rows, and stop after `n_iter_no_change` epochs in which the loss has not fallen by `tol`
     random_state, verbose : as in scikit-learn; `verbose` shows progress and the chosen λ
 
     Attributes

@@ -22,11 +22,12 @@ from isotone.certificate.robustness import Radius
 from isotone.checks import check_choice
 from isotone.estimators.columns import find_inputs, refuse_missing
 from isotone.estimators.directions import by_name, directions, spread
-from isotone.estimators.fit import Task, fit_network
-from isotone.estimators.knots import check_knots, knots_of
+from isotone.estimators.fit import fit_network
+from isotone.estimators.knots import check_knots
 from isotone.estimators.missing import complete, refuse_directed
 from isotone.estimators.observations import observations
 from isotone.estimators.parameters import Directions, Lipschitz, Parameters, TileCounts, Units
+from isotone.estimators.trial import Task
 from isotone.estimators.units import TargetUnits
 from isotone.estimators.validation import (
     framed,
@@ -56,12 +57,12 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     hidden_layer_sizes: int | tuple[int, ...] = (32, 32)
     group_size: int | Literal["auto"] | None = "auto"
     scaling: Any = "auto"
-    knots: TileCounts = None
+    knots: TileCounts = "auto"
     n_members: int = 4
     missing: Gaps = "error"
     on_unseen: Policy = "error"
     batch_size: int | Literal["auto"] = "auto"
-    learning_rate_init: float = 0.02
+    learning_rate_init: float | Literal["auto"] = "auto"
     max_iter: int = 200
     early_stopping: bool = False
     validation_fraction: float = 0.2
@@ -208,7 +209,6 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         completed = complete(self._inputs, rows.x, rows.weights(), cst, missing, wanted)
         self._inputs = completed.inputs
         distinct = observations(replace(rows, x=completed.X))
-        own = knots_of(completed.inputs, distinct.x, distinct.weights(), wanted)
         task = Task(
             rows=distinct,
             inputs=completed.inputs,
@@ -216,8 +216,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             missing=missing,
             loss=loss,
             units=self._units(distinct, n_outputs),
-            knots=own | dict(completed.knots),
-            wanted=frozenset(own),
+            knots=completed.knots,
             classes=classes,
         )
         parameters = replace(
@@ -226,7 +225,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             scaling=self._by_feature("scaling", parameters.scaling, "auto"),
         )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        fit = fit_network(task, parameters, seed, self._checkpoints)
+        fit = fit_network(task, parameters, wanted, seed, self._checkpoints)
         self.network_, self.certificate_ = certified(fit.network)
         if not all(verdict.computed for verdict in self.certificate_.missing):
             raise RuntimeError("the direction of a missing value is not proved; report a bug")

@@ -18,15 +18,18 @@ _CLOSE = 1e-9  # values that differ by less, relative to their size, are one
 
 
 def check_knots(value: Any, inputs: Inputs) -> dict[str, int]:
-    """Numbers of tiles by column, of the columns that have knots: `knots` of an estimator."""
-    if value is None:
+    """Numbers of tiles by column, of the columns that have knots: `knots` of an estimator.
+
+    "auto" gives none; they are chosen where λ is, too.
+    """
+    if value is None or (isinstance(value, str) and value == "auto"):
         return {}
     names = inputs.names
     several = isinstance(value, Mapping) or np.ndim(value) > 0
     entries = spread("knots", value, names, None) if several else [value] * len(names)
     if not all(entry is None or (is_count(entry) and entry > 1) for entry in entries):
         raise ValueError(
-            f"`knots={value!r}` must be None or whole numbers of at least 2: one, one per "
+            f"`knots={value!r}` must be 'auto', None or whole numbers of at least 2: one, one per "
             "feature, or a dictionary by feature name; choose 32"
         )
     wanted = {n: entry for n, entry in zip(names, entries, strict=True) if entry is not None}

@@ -17,7 +17,9 @@ import torch
 from isotone.losses import Loss, mean
 from isotone.nn.initialization import Init
 from isotone.nn.network import MonotonicNetwork
-from isotone.training.learners import FusedLearner, StackLearner, make_learner, tensors
+from isotone.training.fields import Field
+from isotone.training.learners import FusedLearner, StackLearner, make_learner
+from isotone.training.orders import Orders
 from isotone.training.recipe import History, Recipe, fit
 from isotone.training.rows import Rows
 from isotone.typing import Floats, Indices, Signs
@@ -37,9 +39,9 @@ class Design:
     directions : (n_outputs, n_features), -1, 0 or +1
     reaches : for features that need a least slope how far others may move, (n_moves, n_features):
         it must be as steep as the largest move times λ
-    fields : how many features, one after the other, are copies of one column
+    fields : which features are of one column
     learns_lipschitz : whether λ are learned, up to those that members are built with
-    init : how weights begin
+    init, start : how weights begin, and λ that are learned
     """
 
     hidden_layer_sizes: tuple[int, ...]
@@ -47,16 +49,17 @@ class Design:
     group_size: int | None
     loss: Loss
     reaches: Mapping[int, Floats]
-    fields: tuple[int, ...] = ()
+    fields: tuple[Field, ...] = ()
     learns_lipschitz: bool = False
     init: Init = "orthogonal"
+    start: float = 0.1
 
     def identity(self) -> str:
         """What tells members of this design from others."""
         return (
             f"{self.hidden_layer_sizes} {self.directions.tolist()} {self.group_size} {self.loss} "
             f"{[(k, moves.tolist()) for k, moves in self.reaches.items()]} "
-            f"{self.learns_lipschitz} {self.init}"
+            f"{self.learns_lipschitz} {self.init} {self.start}"
         )
 
     def least_slopes(self, lipschitz: Floats) -> Floats:
@@ -71,7 +74,7 @@ class Design:
         n_outputs, n_features = self.directions.shape
         with _SEEDING, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return MonotonicNetwork(
+            network = MonotonicNetwork(
                 [n_features, *self.hidden_layer_sizes, n_outputs],
                 monotonic_cst=self.directions.astype(np.float64),
                 lipschitz="learned" if self.learns_lipschitz else lipschitz,
@@ -81,6 +84,10 @@ class Design:
                 group_size=self.group_size,
                 outputs=self.loss.outputs,
             )
+        if network.log_lipschitz is not None:
+            start = torch.as_tensor(np.log(np.minimum(self.start, lipschitz)))
+            network.log_lipschitz.data.copy_(start)
+        return network
 
 
 def learn(
@@ -90,6 +97,8 @@ def learn(
     recipe: Recipe,
     *,
     folds: Indices | None = None,
+    orders: Orders = "shared",
+    until: int | None = None,
     checkpoint: Path | None = None,
     progress: bool = False,
 ) -> tuple[History, StackLearner | FusedLearner]:
@@ -100,10 +109,12 @@ def learn(
     rows : with a weight per row, (n_rows,)
     folds : (n_rows,), the fold of every row, or -1 for rows that all learn from. If the recipe has
         patience, members are validated on what they leave out
+    orders : in which members visit the rows
+    until : stop after so many epochs
     checkpoint : a file to continue from, if it exists
     """
     threads = torch.get_num_threads()  # of which the fused learner gives the same bits with any
-    learner = make_learner("auto", members, design.loss, recipe, "shared", threads, design.fields)
+    learner = make_learner("auto", members, design.loss, recipe, orders, threads, design.fields)
     training, validation = _share(rows, len(members), folds)
     lipschitz = [member.describe_lipschitz() for member in members]
     history = fit(
@@ -113,6 +124,7 @@ def learn(
         validation=None if recipe.patience is None else validation,
         checkpoint=checkpoint,
         checkpoint_seconds=CHECKPOINT_SECONDS,
+        until=until,
         identity=f"{type(learner).__name__} {design.identity()} {lipschitz}",
         progress=progress,
     )
@@ -156,8 +168,9 @@ def scan(
         design, members, rows, recipe, folds=folds, checkpoint=checkpoint, progress=progress
     )
     held, fold = rows[folds >= 0], folds[folds >= 0]
-    x, y, weight = tensors(held)
-    scores = learner.predict(x).reshape(len(candidates), N_AVERAGED, n_folds, len(held), -1)
+    y = torch.as_tensor(held.y)
+    weight = None if held.weight is None else torch.as_tensor(held.weight)
+    scores = learner.predict(held.x).reshape(len(candidates), N_AVERAGED, n_folds, len(held), -1)
     each = design.loss(scores.mean(dim=1), y).double()
     in_fold = torch.as_tensor(np.arange(n_folds)[:, None] == fold)
     return mean((each * in_fold).sum(dim=1), weight).numpy()

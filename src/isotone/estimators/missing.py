@@ -10,7 +10,7 @@ there to any value. The same holds for categories, of which missing is one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,11 +18,10 @@ import numpy as np
 from isotone.certificate.missing import value_range
 from isotone.estimators.columns import fills_of
 from isotone.estimators.knots import column_knots
+from isotone.estimators.view import View
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Column, Number, Ordered, missing_name
-from isotone.inputs.knots import Knots
-from isotone.inputs.scaling import Scaling
-from isotone.typing import Floats, Indices, Signs
+from isotone.typing import Floats, Signs
 
 N_TILES = 8  # of columns with a direction; others have two, as the least slope grows with them
 _SURPLUS = 1.0 + 2.0**-5  # of a least slope: inputs are rounded to a grid of at most 2⁻⁶
@@ -98,75 +97,29 @@ def _with_categories(inputs: Inputs, X: Floats, missing: Signs) -> tuple[Inputs,
     return Inputs(tuple(columns)), X
 
 
-@dataclass(frozen=True, eq=False)
-class View:
-    """What a network sees of the features: each of them scaled, or in copies between knots.
+def reaches(view: View, inputs: Inputs, directions: Signs, missing: Signs) -> dict[int, Floats]:
+    """How far inputs may be moved when a value is taken away that has no direction.
 
-    Parameters
-    ----------
-    sources : for every input of the network the number of its feature, ascending
-    scaling : of the inputs
+    For the input of every indicator that needs a least slope, (n_values, n_inputs), in units
+    of 1/λ. Where the fill is in the middle although some outputs have a direction along the
+    column, their residuals move differences of logits by another λ each.
     """
+    found = {}
+    for i in np.flatnonzero(missing.any(axis=0)).tolist():
+        column = inputs.columns[i]
+        if isinstance(column, Category) or _place(directions[:, i], missing[:, i]) == 0.5:
+            feature = inputs.encoded.index(missing_name(column.name))
+            own = int(np.searchsorted(view.sources, feature))
+            n_directed = min(int(np.count_nonzero(directions[:, i])), 2)
+            found[own] = (1 + n_directed) * _moves(view, inputs, column, own)
+    return found
 
-    sources: Indices
-    scaling: Scaling
 
-    @classmethod
-    def of(
-        cls,
-        scaling: Scaling,
-        inputs: Inputs,
-        knots: Mapping[str, Floats],
-        wanted: Collection[str] = (),
-    ) -> View:
-        """Copies of the features that have knots.
-
-        Those that only missing values need, and nobody wanted, go where a fill stands at a floor.
-        """
-        parts = []
-        for k, name in enumerate(inputs.encoded):
-            part, fill = scaling.take([k]), inputs.owner(k).fill
-            if name in knots and (name in wanted or not _is_lowest(part, fill)):
-                part = Knots.at([knots[name]]).scaling
-            parts.append(part)
-        sources = np.repeat(np.arange(len(parts)), [part.n_features for part in parts])
-        return cls(sources, Scaling.join(parts))
-
-    @property
-    def copies(self) -> tuple[int, ...]:
-        """The sources, or nothing if the inputs are the features."""
-        several = len(self.sources) > len(np.unique(self.sources))
-        return tuple(self.sources.tolist()) if several else ()
-
-    def transform(self, X: Floats) -> Floats:
-        """Inputs of the network, (n_rows, n_inputs), of features (n_rows, n_features)."""
-        several = np.bincount(self.sources)[self.sources] > 1
-        with np.errstate(over="ignore"):
-            x = self.scaling.transform(X[:, self.sources])
-        return np.where(several, np.clip(x, -1.0, 1.0), x)
-
-    def reaches(self, inputs: Inputs, directions: Signs, missing: Signs) -> dict[int, Floats]:
-        """How far inputs may be moved when a value is taken away that has no direction.
-
-        For the input of every indicator that needs a least slope, (n_values, n_inputs), in units
-        of 1/λ. Where the fill is in the middle although some outputs have a direction along the
-        column, their residuals move differences of logits by another λ each.
-        """
-        found = {}
-        for i in np.flatnonzero(missing.any(axis=0)).tolist():
-            column = inputs.columns[i]
-            if isinstance(column, Category) or _place(directions[:, i], missing[:, i]) == 0.5:
-                feature = inputs.encoded.index(missing_name(column.name))
-                own = int(np.searchsorted(self.sources, feature))
-                n_directed = min(int(np.count_nonzero(directions[:, i])), 2)
-                found[own] = (1 + n_directed) * self._moves(inputs, column, own)
-        return found
-
-    def _moves(self, inputs: Inputs, column: Column, indicator: int) -> Floats:
-        u = self.transform(_missing_rows(inputs, column))
-        moves: Floats = np.abs(u[1:] - u[0]) * _SURPLUS
-        moves[:, indicator] = 0.0
-        return moves
+def _moves(view: View, inputs: Inputs, column: Column, indicator: int) -> Floats:
+    u = view.transform(_missing_rows(inputs, column))
+    moves: Floats = np.abs(u[1:] - u[0]) * _SURPLUS
+    moves[:, indicator] = 0.0
+    return moves
 
 
 def _missing_rows(inputs: Inputs, column: Column) -> Floats:
@@ -184,10 +137,3 @@ def _missing_rows(inputs: Inputs, column: Column) -> Floats:
     rows[0, indicator] = 1.0
     rows[:, encoded.index(column.name)] = column.fill, *value_range(column)
     return rows
-
-
-def _is_lowest(scaling: Scaling, fill: float | None) -> bool:
-    """Whether no value of the only column is below its fill once it is scaled."""
-    with np.errstate(over="ignore"):
-        scaled, lowest = scaling.transform(np.array([[fill], [-1e308]], np.float64))[:, 0]
-    return bool(scaled == lowest)

@@ -24,7 +24,7 @@ from isotone.typing import Gaps
 
 Directions = ArrayLike | Mapping[Any, Any] | None  # by feature; or by class, then by feature
 Lipschitz = float | ArrayLike | Mapping[str, float]  # or "auto", or "learned"
-TileCounts = int | Sequence[int | None] | Mapping[str, int] | None
+TileCounts = int | Sequence[int | None] | Mapping[str, int] | Literal["auto"] | None
 Units = Literal["scaled", "raw"]
 
 
@@ -43,7 +43,7 @@ class Parameters:
     missing: Gaps
     on_unseen: Policy
     batch_size: int | Literal["auto"]
-    learning_rate_init: float
+    learning_rate_init: float | Literal["auto"]
     max_iter: int
     early_stopping: bool
     validation_fraction: float
@@ -69,7 +69,8 @@ class Parameters:
         check_policy(self.on_unseen)
         if self.batch_size != "auto":
             check_count("batch_size", self.batch_size, also=", or 'auto'")
-        check_positive("learning_rate_init", self.learning_rate_init)
+        if self.learning_rate_init != "auto":
+            check_positive("learning_rate_init", self.learning_rate_init)
         check_count("max_iter", self.max_iter)
         check_choice("early_stopping", self.early_stopping, (True, False))
         check_fraction("validation_fraction", self.validation_fraction)

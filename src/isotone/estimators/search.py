@@ -1,0 +1,110 @@
+"""Search: knots and epochs chosen on rows that members leave out, λ learned on the way.
+
+Rows are divided into folds, and every member leaves one of them out.
+
+1. Candidates divide columns into no, few or many pieces. Two members of each train for the first
+   part of the epochs.
+2. The candidate with the least loss on left-out rows is trained to the end, with a member per
+   fold. When that loss stops falling, the members return to their best epoch and continue at a
+   lower rate.
+
+Their average is the model: every row was learned from, and no row decided about a member that had
+seen it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from isotone.estimators import automatic
+from isotone.estimators.members import learn
+from isotone.estimators.observations import folds
+from isotone.estimators.parameters import Parameters
+from isotone.estimators.trial import Task, Trial
+from isotone.inputs.columns import Number
+from isotone.nn.network import MonotonicNetwork
+from isotone.training.recipe import History, Recipe
+from isotone.typing import Indices
+
+_PIECES = (0, 16, 64)
+_N_SCOUTS = 2  # members of a candidate
+_SHARE = 0.25  # of the epochs, for scouts
+_FEWEST_FOLDS = 4
+_SMALL = 5000  # rows up to which all candidates are trained to the end
+
+
+def candidates(task: Task, parameters: Parameters, tiles: Mapping[str, int]) -> list[Trial]:
+    """What may be the best: `tiles` if they are given, or several numbers of them."""
+    numbers = [column.name for column in task.inputs.columns if isinstance(column, Number)]
+    if parameters.knots != "auto" or not numbers:
+        return [Trial(task, parameters, tiles, True)]
+    # of a column with few values the knots are its values, whatever their number may be
+    return [Trial(task, parameters, dict.fromkeys(numbers, n) if n else {}, True) for n in _PIECES]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A trial with trained members; `loss` is the mean of theirs on the rows they leave out."""
+
+    trial: Trial
+    members: list[MonotonicNetwork]
+    history: History
+
+    @property
+    def loss(self) -> float:
+        return float(np.mean(self.history.validation, axis=1).min())
+
+
+def search(trials: list[Trial], recipe: Recipe, seed: int, checkpoint: Path | None) -> Found:
+    """The best of some trials."""
+    parameters, rows = trials[0].parameters, trials[0].task.rows
+    parts = folds(rows, max(parameters.n_members, _FEWEST_FOLDS), seed)
+    if len(trials) > 1 and len(rows) > _SMALL:
+        until = max(automatic.FEWEST_EPOCHS, round(_SHARE * recipe.epochs))
+        trials = [_best(_train(t, _N_SCOUTS, recipe, parts, seed, until) for t in trials).trial]
+    n = parameters.n_members
+    return _best(_train(trial, n, recipe, parts, seed, None, checkpoint) for trial in trials)
+
+
+def _train(
+    trial: Trial,
+    n_members: int,
+    recipe: Recipe,
+    parts: Indices,
+    seed: int,
+    until: int | None,
+    checkpoint: Path | None = None,
+) -> Found:
+    lipschitz = trial.parameters.lipschitz_max / trial.units
+    members = trial.build(lipschitz, range(seed + 1, seed + 1 + n_members))
+    pieces = max(trial.tiles.values(), default=0)
+    history, _ = learn(
+        trial.design,
+        members,
+        trial.rows,
+        recipe,
+        folds=parts,
+        orders="own",
+        until=until,
+        checkpoint=checkpoint and checkpoint.with_name(f"{checkpoint.name}-{pieces}"),
+        progress=bool(trial.parameters.verbose),
+    )
+    found = Found(trial, members, history)
+    if trial.parameters.verbose:
+        print(f"loss on left-out rows with columns in {pieces or 1} pieces: {found.loss:.5g}")
+    return found
+
+
+def _best(runs: Iterable[Found]) -> Found:
+    return min(runs, key=lambda found: found.loss)
+
+
+def plan(recipe: Recipe, n_rows: int) -> Recipe:
+    """The recipe of a search: epochs for a table of this size, and when to drop the rate."""
+    epochs = min(recipe.epochs, automatic.n_epochs(n_rows))
+    patience = max(automatic.FEWEST_EPOCHS - 1, epochs // 20)
+    return replace(recipe, epochs=epochs, patience=patience, tolerance=0.0, drops=2)

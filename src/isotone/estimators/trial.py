@@ -1,0 +1,183 @@
+"""Trial: a task as members of one design see it, from scaled rows to the frozen average."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from isotone.estimators import automatic
+from isotone.estimators.columns import spread_directions
+from isotone.estimators.knots import knots_of
+from isotone.estimators.members import Design
+from isotone.estimators.missing import reaches
+from isotone.estimators.parameters import Parameters, Units
+from isotone.estimators.units import TargetUnits, sort_outputs
+from isotone.estimators.view import View
+from isotone.freezing.freeze import freeze_uncertified
+from isotone.frozen.network import FrozenNetwork
+from isotone.inputs.chain import Inputs
+from isotone.losses import Loss, Quantile
+from isotone.nn.network import MonotonicNetwork
+from isotone.training.learners import is_fused_loss
+from isotone.training.rows import Rows
+from isotone.typing import Floats, Indices, Signs
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be learned.
+
+    Parameters
+    ----------
+    rows : complete features of raw rows, of positive weights
+    inputs : where the features come from; they may not have copies yet
+    directions, missing : (n_outputs, n_columns), of the columns and of their missing values
+    units : those of the outputs
+    knots : by name, of columns that need some for the directions of missing values
+    classes : names of the classes, or None for values
+    """
+
+    rows: Rows
+    inputs: Inputs
+    directions: Signs
+    missing: Signs
+    loss: Loss
+    units: TargetUnits
+    knots: Mapping[str, Floats]
+    classes: tuple[str, ...] | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The features without the indicators."""
+        return self.inputs.uncompleted
+
+    @property
+    def n_indicators(self) -> int:
+        return len(self.inputs.encoded) - len(self.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A task, and what networks see of it.
+
+    Parameters
+    ----------
+    tiles : by name, of columns of numbers: how many pieces they are divided into
+    learns_lipschitz : whether every λ is a parameter of the networks
+    """
+
+    task: Task
+    parameters: Parameters
+    tiles: Mapping[str, int]
+    learns_lipschitz: bool
+
+    @cached_property
+    def view(self) -> View:
+        task = self.task
+        rows = task.rows
+        scaling = automatic.fit_scaling(self.parameters.scaling, rows, task.columns)
+        wanted = knots_of(task.inputs, rows.x, rows.weights(), self.tiles)
+        return View.of(scaling, task.inputs, wanted | dict(task.knots), wanted)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Scaled rows in float32, looked up where the fused trainer takes them."""
+        task = self.task
+        y = task.units.standardize(task.rows.y)
+        labels = y[:, 0] if task.loss.outputs == "logits" else y
+        if not is_fused_loss(task.loss) or max(self.view.fields).n_features == 1:
+            x = self.view.transform(task.rows.x)
+            return Rows.of(x, labels, task.loss, sample_weight=task.rows.weight)
+        looked = self.view.look(task.rows.x)
+        rows = Rows.of(looked.values, labels, task.loss, sample_weight=task.rows.weight)
+        return replace(rows, x=looked)
+
+    @cached_property
+    def design(self) -> Design:
+        task, parameters, view = self.task, self.parameters, self.view
+        directions = spread_directions(task.directions, task.missing, task.inputs)
+        group_size = parameters.group_size
+        if group_size == "auto":
+            group_size = automatic.group_size(parameters.hidden_layer_sizes)
+        needed = reaches(view, task.inputs, task.directions, task.missing)
+        if self.learns_lipschitz and needed:
+            raise ValueError(
+                "lipschitz='learned' cannot prove the directions of missing values whose columns "
+                "have none; give these columns a direction, too, or use lipschitz='auto'"
+            )
+        return Design(
+            parameters.hidden_layer_sizes,
+            directions[:, view.sources],
+            group_size,
+            task.loss,
+            needed,
+            view.fields,
+            self.learns_lipschitz,
+            # many copies are ±1 at once: orthogonal weights would begin with far too large
+            # outputs, and so would λ of plain columns
+            init="torch" if self.tiles else "orthogonal",
+            start=automatic.start(bool(self.tiles)),
+        )
+
+    @property
+    def own(self) -> Indices:
+        """The feature of every input without indicators."""
+        return self.view.sources[: len(self.view.sources) - self.task.n_indicators]
+
+    @cached_property
+    def units(self) -> Floats:
+        """What a λ of 1 in scaled units is in the units asked for, per input of the network.
+
+        A raw λ bounds the slope everywhere: along a logarithm the steepest place decides.
+        """
+        n_own, units = len(self.own), self.task.units
+        wanted: Units = self.parameters.lipschitz_units
+        if wanted == "scaled":
+            return np.ones(n_own)
+        raw: Floats = self.view.scaling.steepest() * units.scale.max() * units.deviation
+        return raw[:n_own]
+
+    def build(self, lipschitz: Floats, seeds: range) -> list[MonotonicNetwork]:
+        """New members for λ of inputs without indicators, in scaled units."""
+        every = self.of_every_input(lipschitz)
+        return [self.design.build(every, seed) for seed in seeds]
+
+    def of_every_input(self, lipschitz: Floats) -> Floats:
+        """λ of every input of the network, from those without indicators in scaled units.
+
+        An indicator may change the score as much as the steepest column.
+        """
+        every = lipschitz * self.task.units.deviation * self.parameters.temperature
+        return np.append(every, np.full(self.task.n_indicators, every.max()))
+
+    def steepest(self, lipschitz: Floats) -> Floats:
+        """The largest λ among the copies of every column, in the units asked for."""
+        starts = np.unique(self.own, return_index=True)[1]
+        steepest: Floats = np.maximum.reduceat(lipschitz * self.units, starts)
+        return steepest
+
+    def learned(self, members: list[MonotonicNetwork]) -> Floats:
+        """The λ of every column that members have learned, on average."""
+        mean = np.mean([member.lipschitz for member in members], axis=0)[: len(self.own)]
+        return self.steepest(mean / (self.task.units.deviation * self.parameters.temperature))
+
+    def freeze(self, members: list[MonotonicNetwork]) -> FrozenNetwork:
+        """The average of the members in the units of the targets; quantiles do not cross."""
+        task = self.task
+        task.units.add_center(members)
+        inputs = replace(task.inputs, copies=self.view.copies)
+        levels = np.atleast_1d(task.loss.level).tolist() if isinstance(task.loss, Quantile) else []
+        frozen = freeze_uncertified(
+            members,
+            scaling=self.view.scaling,
+            inputs=inputs,
+            features=inputs.features,
+            classes=task.classes,
+            provenance={"quantiles": levels} if levels else None,
+        )
+        if len(levels) > 1:
+            frozen = sort_outputs(frozen)
+        return task.units.restore(frozen)
