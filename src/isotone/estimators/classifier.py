@@ -105,6 +105,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
     lipschitz_ : λ per feature, in `lipschitz_units`
     history_ : losses of every epoch and member
     n_iter_ : epochs trained
+    feature_importances_ : by how much the score changes, on average over the training rows, when a
+        column has the value of another row; shares of 1, one per raw column
 
     Examples
     --------

@@ -23,6 +23,7 @@ from isotone.checks import check_choice
 from isotone.estimators.columns import find_inputs, refuse_missing
 from isotone.estimators.directions import by_name, directions, spread
 from isotone.estimators.fit import fit_network
+from isotone.estimators.importance import importances
 from isotone.estimators.knots import check_knots
 from isotone.estimators.missing import complete, refuse_directed
 from isotone.estimators.observations import observations
@@ -231,6 +232,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             raise RuntimeError("the direction of a missing value is not proved; report a bug")
         self.history_, self.lipschitz_ = fit.history, fit.lipschitz
         self.n_iter_ = fit.history.n_epochs
+        self.feature_importances_ = importances(self.network_, distinct, seed)
         return self
 
     def _units(self, rows: Rows, n_outputs: int) -> TargetUnits:
