@@ -78,6 +78,9 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         each, and is constant beyond the training values. "auto" tries 16 and 64 and none, if λ is
         "auto", too; one number, one per feature, a dictionary by feature name, or None. Replaces
         the scaling of these columns
+    categorical_features : columns whose numbers are names, besides those whose type says so: a
+        list of names or positions, or True and False for every column. "from_dtype" leaves it to
+        the types; None refuses all categories without an order
     n_members : number of networks to train; their average is frozen into one. Where λ is
         "auto", each leaves out a part of the rows, on which it is judged
     missing : "error", or "indicator": learn from missing values (NaN); directions hold among the

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from isotone.checks import is_count, suggest
 from isotone.inputs.cells import arrow_of, is_text, labels, numbers_of
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Column, Number, Ordered, missing_name
@@ -18,16 +20,26 @@ from isotone.typing import Floats, Signs
 MAX_CATEGORIES = 64
 
 
-def find_inputs(X: Any, names: Sequence[str]) -> Inputs:
-    """What every column of a table holds."""
+def find_inputs(X: Any, names: Sequence[str], categories: Collection[str] | None = ()) -> Inputs:
+    """What every column of a table holds.
+
+    Parameters
+    ----------
+    categories : columns that hold categories, whatever their type; None if no column may
+    """
     cells = [X[label] for label in column_names(X)]
-    return Inputs(tuple(_column(c, name) for c, name in zip(cells, names, strict=True)))
+    columns = tuple(_column(c, n, categories or ()) for c, n in zip(cells, names, strict=True))
+    if categories is None:
+        _refuse_categories(columns)
+    return Inputs(columns)
 
 
-def _column(cells: Any, name: str) -> Column:
+def _column(cells: Any, name: str, categories: Collection[str]) -> Column:
     """Ordered categories if the type says so, numbers if there is no other text, categories."""
     kind = getattr(cells, "type", getattr(cells, "dtype", ""))
     column = arrow_of(cells, name)
+    if name in categories:
+        return Category(name, _categories(column, name))
     if is_category(kind):
         if column.type.ordered:
             return Ordered(name, tuple(labels(column.dictionary, name).to_pylist()))
@@ -35,6 +47,68 @@ def _column(cells: Any, name: str) -> Column:
     if not is_text(column.type) or not np.isinf(numbers_of(cells, name)).any():
         return Number(name)
     return Category(name, _categories(column, name))
+
+
+def _refuse_categories(columns: Sequence[Column]) -> None:
+    for column in columns:
+        if isinstance(column, Category):
+            raise ValueError(
+                f"column {column.name!r} holds categories, but `categorical_features=None` says "
+                "that no column does; drop it, turn it into numbers, or use 'from_dtype'"
+            )
+
+
+def check_categories(
+    value: Any, labels: Sequence[Any] | None, features: Sequence[str]
+) -> frozenset[str] | None:
+    """Names of the columns that `categorical_features` lists; None if none may hold categories.
+
+    Parameters
+    ----------
+    labels : of the columns of a frame; None for an array, whose columns have positions only
+    """
+    if value is None:
+        return None
+    if isinstance(value, str) and value == "from_dtype":
+        return frozenset()
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError(
+            f"`categorical_features={value!r}` must be 'from_dtype', None, or a list of names, of "
+            f"positions, or of True and False for every column; give a list, such as [{value!r}]"
+        )
+    entries = list(value)
+    if entries and all(isinstance(entry, bool | np.bool_) for entry in entries):
+        return _masked(entries, features)
+    return frozenset(features[_position(entry, labels, features)] for entry in entries)
+
+
+def _masked(mask: Sequence[Any], features: Sequence[str]) -> frozenset[str]:
+    if len(mask) != len(features):
+        raise ValueError(
+            f"`categorical_features` has {len(mask)} entries of True and False but `X` has "
+            f"{len(features)} columns; give one per column, or a list of names or positions"
+        )
+    return frozenset(name for name, chosen in zip(features, mask, strict=True) if chosen)
+
+
+def _position(entry: Any, labels: Sequence[Any] | None, features: Sequence[str]) -> int:
+    """Where a column stands; a number is a name in a frame whose columns are called by numbers."""
+    known = list(labels or ())
+    if entry in known:
+        return known.index(entry)
+    numbered = any(isinstance(label, Integral) for label in known)
+    if is_count(entry, least=0) and not numbered and entry < len(features):
+        return int(entry)
+    if isinstance(entry, str) and labels is None:
+        raise ValueError(
+            f"`categorical_features` names the column {entry!r} but `X` is an array, whose "
+            f"{len(features)} columns have no names; give positions, or a frame"
+        )
+    hint = suggest(str(entry), features, "use these, or positions from 0.", cutoff=0.5)
+    raise ValueError(
+        f"`categorical_features` holds {entry!r}, which is no column of `X`; its {len(features)} "
+        f"columns are {', '.join(features[:20])}: {hint}"
+    )
 
 
 def _categories(column: pa.Array, name: str) -> tuple[str | None, ...]:

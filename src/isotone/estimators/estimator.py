@@ -20,17 +20,25 @@ from sklearn.utils.validation import (
 
 from isotone.certificate.robustness import Radius
 from isotone.checks import check_choice
-from isotone.estimators.columns import find_inputs, refuse_missing
+from isotone.estimators.columns import check_categories, find_inputs, refuse_missing
 from isotone.estimators.directions import by_name, directions, spread
 from isotone.estimators.fit import fit_network
 from isotone.estimators.importance import importances
 from isotone.estimators.knots import check_knots
 from isotone.estimators.missing import complete, refuse_directed
 from isotone.estimators.observations import observations
-from isotone.estimators.parameters import Directions, Lipschitz, Parameters, TileCounts, Units
+from isotone.estimators.parameters import (
+    Categorical,
+    Directions,
+    Lipschitz,
+    Parameters,
+    TileCounts,
+    Units,
+)
 from isotone.estimators.trial import Task
 from isotone.estimators.units import TargetUnits
 from isotone.estimators.validation import (
+    by_names,
     framed,
     refuse_huge,
     refuse_infinite,
@@ -59,6 +67,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     group_size: int | Literal["auto"] | None = "auto"
     scaling: Any = "auto"
     knots: TileCounts = "auto"
+    categorical_features: Categorical = "from_dtype"
     n_members: int = 4
     missing: Gaps = "error"
     on_unseen: Policy = "error"
@@ -129,11 +138,17 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             validate_names(self, X, reset=False)
             return X
         if self.on_unseen != "error":
-            return validate(self, X, reset=False, ensure_all_finite=False)
+            return self._named(validate(self, X, reset=False, ensure_all_finite=False))
         X = validate(self, X, reset=False)
         if self.missing == "error":
-            refuse_missing(self.network_.inputs, X)
-        return X
+            refuse_missing(Inputs.numbers(self._names()), X)
+        return self._named(X)
+
+    def _named(self, X: Floats) -> Any:
+        """An array as it is, or by the names of its columns if some hold categories."""
+        if not any(isinstance(column, Category) for column in self._inputs.columns):
+            return X
+        return by_names(X, self._names())
 
     def _names(self) -> list[str]:
         """Names of the features: those of a frame, numbers as text, or x0, x1, ..."""
@@ -172,8 +187,15 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         self._labels = column_names(X) if has_names(X) else None
         if self._labels is None:
             X, y = validate(self, X, y, **check)
-            self._inputs = Inputs.numbers(self._names())
         else:
+            validate_names(self, X, reset=True)
+        names = self._names()
+        categories = check_categories(self.categorical_features, self._labels, names)
+        if self._labels is None and not categories:
+            self._inputs = Inputs.numbers(names)
+        else:
+            X = X if has_names(X) else by_names(X, names)
+            self._inputs = find_inputs(X, names, categories)
             X, y = self._encode(X, y, **check)
         refuse_huge("X", X, self._inputs.uncompleted)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -181,8 +203,6 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _encode(self, X: Any, y: Any, **check: Any) -> tuple[Floats, Any]:
         """Features of a table without indicators, NaN where values are missing, and targets."""
-        validate_names(self, X, reset=True)
-        self._inputs = find_inputs(X, self._names())
         parts = [np.column_stack(self._inputs.read(raw)) for raw in self._inputs.batches(X)]
         finite = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "estimator": self}
         table = np.concatenate(parts)

@@ -25,6 +25,7 @@ from isotone.typing import Gaps
 Directions = ArrayLike | Mapping[Any, Any] | None  # by feature; or by class, then by feature
 Lipschitz = float | ArrayLike | Mapping[str, float]  # or "auto", or "learned"
 TileCounts = int | Sequence[int | None] | Mapping[str, int] | Literal["auto"] | None
+Categorical = Literal["from_dtype"] | Sequence[Any] | None  # names, positions, or a mask
 Units = Literal["scaled", "raw"]
 
 

@@ -33,6 +33,11 @@ def framed(X: Any) -> Any:
     return pa.table([arrow_of(c, n) for c, n in zip(columns, names, strict=True)], names=names)
 
 
+def by_names(X: Floats, names: Sequence[str]) -> dict[str, Floats]:
+    """An array as a dictionary of columns, some of which hold numbers as categories."""
+    return dict(zip(names, (X + 0.0).T, strict=True))  # -0.0 and 0.0 are one category
+
+
 def validate_names(estimator: BaseEstimator, X: Any, reset: bool) -> None:
     """Remember the columns of a table, or check that they are the same."""
     validate_data(estimator, X, reset=reset, skip_check_array=True)
