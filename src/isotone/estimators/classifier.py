@@ -131,7 +131,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
     _losses = get_args(ClassificationLoss)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from raw rows (n_rows, n_features) and their classes."""
+        """Learn from raw rows (n_rows, n_features), dense or sparse, and their classes."""
         parameters, rows = self._read(X, y, sample_weight)
         check_classification_targets(rows.y)
         self.classes_, labels = np.unique(rows.y, return_inverse=True)

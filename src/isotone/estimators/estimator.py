@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -38,7 +39,9 @@ from isotone.estimators.parameters import (
 from isotone.estimators.trial import Task
 from isotone.estimators.units import TargetUnits
 from isotone.estimators.validation import (
+    SparseTable,
     by_names,
+    densified,
     framed,
     refuse_huge,
     refuse_infinite,
@@ -108,6 +111,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self.missing == "indicator"
         return tags
 
@@ -137,8 +141,12 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         if has_names(X):
             validate_names(self, X, reset=False)
             return X
+        finite = "allow-nan" if self.on_unseen == "error" else False
+        if issparse(X):
+            rows = validate(self, X, reset=False, accept_sparse="csr", ensure_all_finite=finite)
+            return SparseTable(rows, self._names())
         if self.on_unseen != "error":
-            return self._named(validate(self, X, reset=False, ensure_all_finite=False))
+            return self._named(validate(self, X, reset=False, ensure_all_finite=finite))
         X = validate(self, X, reset=False)
         if self.missing == "error":
             refuse_missing(Inputs.numbers(self._names()), X)
@@ -183,7 +191,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         """Checked parameters, and rows with a weight each."""
         check_choice("loss", self.loss, self._losses)
         parameters = Parameters.of(self)
-        X = framed(X)
+        X = framed(densified(X))
         self._labels = column_names(X) if has_names(X) else None
         if self._labels is None:
             X, y = validate(self, X, y, **check)

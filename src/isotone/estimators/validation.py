@@ -1,12 +1,14 @@
-"""Validation: raw tables as scikit-learn checks them."""
+"""Validation: raw tables as scikit-learn checks them, dense or sparse."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
@@ -14,6 +16,46 @@ from isotone import limits
 from isotone.inputs.cells import arrow_of
 from isotone.inputs.frames import is_dictionary, of_one_length
 from isotone.typing import Floats, Reals
+
+MOST_DENSE = 2**31  # bytes of a sparse table to learn from, once it is dense; copies come on top
+_CELLS = 2**22  # of a sparse table to be scored that are dense at a time
+
+
+@dataclass(frozen=True, eq=False)
+class SparseTable:
+    """Sparse rows as a table like those of Arrow, of which a few rows at a time are dense."""
+
+    rows: csr_array | csr_matrix
+    column_names: list[str]
+
+    def __len__(self) -> int:
+        return int(self.rows.shape[0])
+
+    def select(self, names: list[str]) -> SparseTable:
+        """The table itself, of which all columns are used."""
+        assert names == self.column_names
+        return self
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        step = max(_CELLS // len(self.column_names), 1)
+        for start in range(0, len(self), step):
+            dense = self.rows[start : start + step].toarray() + 0.0
+            yield pa.RecordBatch.from_arrays(list(map(pa.array, dense.T)), self.column_names)
+
+
+def densified(X: Any) -> Any:
+    """A sparse table of SciPy as an array, if that is small enough; others as they are."""
+    if not issparse(X):
+        return X
+    needed = 8 * int(np.prod(X.shape, dtype=object))
+    if needed > MOST_DENSE:
+        raise ValueError(
+            f"`X` is sparse and of shape {X.shape}; learning needs all of its entries, which "
+            f"would take {needed / 2**30:.1f} GiB of memory as float64, but at most "
+            f"{MOST_DENSE / 2**30:g} GiB are allowed: select columns or rows, or reduce the "
+            "columns, as sklearn.decomposition.TruncatedSVD does"
+        )
+    return X.toarray()
 
 
 def framed(X: Any) -> Any:

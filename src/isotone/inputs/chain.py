@@ -178,9 +178,10 @@ class Inputs:
             yield list(self._array(X).T)
             return
         labels, names = column_names(X), [str(label) for label in column_names(X)]
+        times = Counter(names)
         for name in self.names:
-            if names.count(name) != 1:
-                found = names.count(name) or "no"
+            if times[name] != 1:
+                found = times[name] or "no"
                 raise ValueError(
                     f"the table has {found} column{'s' * (found != 'no')} {name!r}; the model "
                     f"needs one of each: {', '.join(self.names[:20])}"
