@@ -196,3 +196,32 @@ def test_threads_do_not_change_a_bit(loss: str, monkeypatch: pytest.MonkeyPatch)
         model = regressor({"income": 1}, lipschitz="auto", loss=loss, max_iter=10).fit(X, y)
         predictions.append(model.predict(X))
     np.testing.assert_array_equal(*predictions)
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "dynamic_hinge"])
+def test_jobs_do_not_change_a_bit(loss: str) -> None:
+    X, y = people(100)
+    models = [
+        classifier({"income": 1}, lipschitz="auto", loss=loss, max_iter=10, n_jobs=jobs).fit(X, y)
+        for jobs in (None, 1, 3, -1)
+    ]
+    assert len({model.network_.fingerprint for model in models}) == 1
+
+
+def test_jobs_are_threads_of_the_trainer(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from isotone.training.fused import FusedTrainer
+
+    used, train = [], FusedTrainer.train_epoch
+
+    def noting(self: Any, *rows: Any, **options: Any) -> Any:
+        used.append(options["threads"])
+        return train(self, *rows, **options)
+
+    monkeypatch.setattr(FusedTrainer, "train_epoch", noting)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 5)
+    X, y = people(40)
+    for jobs, threads in ((None, 5), (1, 1), (3, 3), (-1, joblib.cpu_count())):
+        classifier(max_iter=1, n_jobs=jobs).fit(X, y)
+        assert used.pop() == threads

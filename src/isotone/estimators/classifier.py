@@ -97,6 +97,10 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         loss on left-out rows stops falling
     early_stopping : where λ is not "auto": keep the best epoch on a `validation_fraction` of the
         rows, and stop after `n_iter_no_change` epochs in which the loss has not fallen by `tol`
+    n_jobs : threads that train, among which members are shared out, -1 for one per core; the
+        result is the same, bit for bit, with any number. None means as many as torch has, one per
+        core unless OMP_NUM_THREADS says otherwise: like HistGradientBoosting, and unlike most of
+        scikit-learn, where None is one
     random_state, verbose : as in scikit-learn; `verbose` shows progress and the chosen λ
 
     Attributes

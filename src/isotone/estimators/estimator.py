@@ -81,6 +81,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     validation_fraction: float = 0.2
     n_iter_no_change: int = 20
     tol: float = 1e-4
+    n_jobs: int | None = None
     random_state: Any = None
     verbose: bool = False
 

@@ -42,6 +42,7 @@ class Design:
     fields : which features are of one column
     learns_lipschitz : whether λ are learned, up to those that members are built with
     init, start : how weights begin, and λ that are learned
+    threads : of the fused trainer, which gives the same bits with any number
     """
 
     hidden_layer_sizes: tuple[int, ...]
@@ -53,6 +54,7 @@ class Design:
     learns_lipschitz: bool = False
     init: Init = "orthogonal"
     start: float = 0.1
+    threads: int = 1
 
     def identity(self) -> str:
         """What tells members of this design from others."""
@@ -113,8 +115,9 @@ def learn(
     until : stop after so many epochs
     checkpoint : a file to continue from, if it exists
     """
-    threads = torch.get_num_threads()  # of which the fused learner gives the same bits with any
-    learner = make_learner("auto", members, design.loss, recipe, orders, threads, design.fields)
+    learner = make_learner(
+        "auto", members, design.loss, recipe, orders, design.threads, design.fields
+    )
     training, validation = _share(rows, len(members), folds)
     lipschitz = [member.describe_lipschitz() for member in members]
     history = fit(

@@ -8,6 +8,8 @@ from numbers import Integral
 from typing import Any, Literal, get_args
 
 import numpy as np
+import torch
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
@@ -50,6 +52,7 @@ class Parameters:
     validation_fraction: float
     n_iter_no_change: int
     tol: float
+    n_jobs: int | None
     verbose: bool
     temperature: float = 1.0
 
@@ -77,7 +80,23 @@ class Parameters:
         check_fraction("validation_fraction", self.validation_fraction)
         check_count("n_iter_no_change", self.n_iter_no_change)
         check_least("tol", self.tol)
+        _check_jobs(self.n_jobs)
         check_positive("temperature", self.temperature)
+
+    def threads(self) -> int:
+        """How many threads may train: `n_jobs`, where -1 is one per core, or as many as torch."""
+        if self.n_jobs is None:
+            return torch.get_num_threads()
+        return int(effective_n_jobs(int(self.n_jobs)))
+
+
+def _check_jobs(value: Any) -> None:
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if value is not None and not (is_whole and value != 0):
+        raise ValueError(
+            f"`n_jobs={value!r}` must be None, a number of threads, or -1 for one per core, -2 "
+            "for one less, and so on; choose -1"
+        )
 
 
 def _sizes(value: Any) -> tuple[int, ...]:

@@ -120,6 +120,7 @@ class Trial:
             # outputs, and so would λ of plain columns
             init="torch" if self.tiles else "orthogonal",
             start=automatic.start(bool(self.tiles)),
+            threads=parameters.threads(),
         )
 
     @property
