@@ -7,7 +7,7 @@ on their order, and not on whether a row is repeated or has a larger weight.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, Self, get_args
 
@@ -18,6 +18,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 from isotone.checks import refuse_rivals
 from isotone.estimators.directions import (
@@ -28,9 +29,11 @@ from isotone.estimators.directions import (
     opposite_directions,
 )
 from isotone.estimators.estimator import MonotonicEstimator, lacks_score
+from isotone.estimators.parameters import Watch
 from isotone.losses import LOSSES
+from isotone.training.recipe import History
 from isotone.training.rows import Rows
-from isotone.typing import ClassificationLoss, Floats, Signs
+from isotone.typing import ClassificationLoss, Floats, Indices, Signs
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -96,7 +99,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
     max_iter : most epochs. Where λ is "auto", large tables take fewer, and training ends when the
         loss on left-out rows stops falling
     early_stopping : where λ is not "auto": keep the best epoch on a `validation_fraction` of the
-        rows, and stop after `n_iter_no_change` epochs in which the loss has not fallen by `tol`
+        rows, or on the `eval_set` of `fit`, and stop after `n_iter_no_change` epochs in which the
+        loss has not fallen by `tol`
     n_jobs : threads that train, among which members are shared out, -1 for one per core; the
         result is the same, bit for bit, with any number. None means as many as torch has, one per
         core unless OMP_NUM_THREADS says otherwise: like HistGradientBoosting, and unlike most of
@@ -134,8 +138,26 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
 
     _losses = get_args(ClassificationLoss)
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from raw rows (n_rows, n_features), dense or sparse, and their classes."""
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eval_set: Any = None,
+        callbacks: Sequence[Callable[[int, History], Any]] | None = None,
+    ) -> Self:
+        """Learn from raw rows (n_rows, n_features), dense or sparse, and their classes.
+
+        Parameters
+        ----------
+        eval_set : (X_val, y_val), or a list with one such pair. Their losses, all rows counting
+            alike, are in `history_.validation`. Where λ is "auto", and for `early_stopping`, they
+            decide in place of rows that are left out, and all rows of X are learned from
+        callbacks : functions of an epoch, counted from 0, and the `history_` so far, called after
+            every epoch of the members; training stops if one returns True
+        """
+        watch = Watch.of(eval_set, callbacks)
         parameters, rows = self._read(X, y, sample_weight)
         check_classification_targets(rows.y)
         self.classes_, labels = np.unique(rows.y, return_inverse=True)
@@ -143,12 +165,12 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         turned = self.positive is not None and self.positive == self.classes_.tolist()[0]
         self._sign = -1 if turned else 1  # whether the network scores the first of two classes
         weight = rows.weights() * self._class_weights(rows.y, rows.weights())[labels]
-        targets = labels if self._sign > 0 else 1 - labels
         return self._learn(
             parameters,
-            Rows(rows.x, targets[:, None].astype(np.float64), weight),
+            Rows(rows.x, self._numbered(labels), weight),
             loss=LOSSES[self.loss](),
             n_outputs=self._n_logits,
+            watch=watch,
             classes=tuple(str(name) for name in self.classes_[:: self._sign]),
         )
 
@@ -227,6 +249,21 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
                 f"classes; give a table ({n_classes}, n_features), a row for every class, or a "
                 "dictionary by class"
             )
+
+    def _targets(self, y: NDArray[Any]) -> Floats:
+        places = {name: k for k, name in enumerate(self.classes_.tolist())}
+        found = column_or_1d(y).tolist()
+        for name in found:
+            if name not in places:
+                raise ValueError(
+                    f"`eval_set` holds the class {name!r}, which `y` does not have; a model knows "
+                    "only classes that it learned: drop such rows"
+                )
+        return self._numbered(np.array([places[name] for name in found]))
+
+    def _numbered(self, labels: Indices) -> Floats:
+        """Numbers of the classes, (n_rows, 1); of two, 1 is the one that is scored."""
+        return (labels if self._sign > 0 else 1 - labels)[:, None].astype(np.float64)
 
     def _directions(self, names: list[str], n_outputs: int) -> Signs:
         value: Any = self.monotonic_cst

@@ -23,9 +23,10 @@ from isotone.certificate.robustness import Radius
 from isotone.checks import check_choice
 from isotone.estimators.columns import check_categories, find_inputs, refuse_missing
 from isotone.estimators.directions import by_name, directions, spread
-from isotone.estimators.fit import fit_network
+from isotone.estimators.fit import Fit, fit_network
 from isotone.estimators.importance import importances
 from isotone.estimators.knots import check_knots
+from isotone.estimators.members import Run
 from isotone.estimators.missing import complete, refuse_directed
 from isotone.estimators.observations import observations
 from isotone.estimators.parameters import (
@@ -35,6 +36,7 @@ from isotone.estimators.parameters import (
     Parameters,
     TileCounts,
     Units,
+    Watch,
 )
 from isotone.estimators.trial import Task
 from isotone.estimators.units import TargetUnits
@@ -49,7 +51,7 @@ from isotone.estimators.validation import (
     validate_names,
 )
 from isotone.freezing.margin import certified
-from isotone.inputs.chain import Inputs, Policy, refuse_one_score
+from isotone.inputs.chain import Inputs, Policy, has_features, refuse_one_score
 from isotone.inputs.columns import Category
 from isotone.inputs.frames import column_names, has_names
 from isotone.losses import Loss
@@ -225,6 +227,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         rows: Rows,
         loss: Loss,
         n_outputs: int,
+        watch: Watch,
         classes: tuple[str, ...] | None = None,
     ) -> Self:
         """Fit the network to targets (n_rows, n_targets)."""
@@ -248,6 +251,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             units=self._units(distinct, n_outputs),
             knots=completed.knots,
             classes=classes,
+            validation=self._validation(watch),
         )
         parameters = replace(
             parameters,
@@ -255,14 +259,38 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             scaling=self._by_feature("scaling", parameters.scaling, "auto"),
         )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        fit = fit_network(task, parameters, wanted, seed, self._checkpoints)
+        fit = fit_network(task, parameters, wanted, Run(seed, self._checkpoints, watch.stops))
+        self._keep(fit)
+        self.feature_importances_ = importances(self.network_, distinct, seed)
+        return self
+
+    def _keep(self, fit: Fit) -> None:
+        """Certify what was learned, and make it public."""
         self.network_, self.certificate_ = certified(fit.network)
         if not all(verdict.computed for verdict in self.certificate_.missing):
             raise RuntimeError("the direction of a missing value is not proved; report a bug")
         self.history_, self.lipschitz_ = fit.history, fit.lipschitz
         self.n_iter_ = fit.history.n_epochs
-        self.feature_importances_ = importances(self.network_, distinct, seed)
-        return self
+
+    def _validation(self, watch: Watch) -> Rows | None:
+        """Complete features and targets of the rows to validate on, if they get a score."""
+        if watch.validation is None:
+            return None
+        X, y = watch.validation
+        features = self._inputs.encode(self._raw(X), on_unseen=self.on_unseen)
+        refuse_huge("eval_set", features, self._inputs.encoded)
+        check_consistent_length(features, y)
+        known = has_features(features)
+        if not known.any():
+            raise ValueError(
+                f"none of {len(known)} rows of `eval_set` gets a score; at least one must: give "
+                "rows whose values training has, or change `on_unseen`"
+            )
+        return Rows(features[known], self._targets(np.asarray(y))[known])
+
+    def _targets(self, y: NDArray[Any]) -> Floats:
+        """Raw targets as a network learns them, (n_rows, n_targets)."""
+        raise NotImplementedError
 
     def _units(self, rows: Rows, n_outputs: int) -> TargetUnits:
         """Units of the outputs; those of logits are their own."""

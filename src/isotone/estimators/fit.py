@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from isotone.estimators import automatic
 from isotone.estimators.directions import check_lipschitz
-from isotone.estimators.members import learn, scan
+from isotone.estimators.members import Run, learn, scan
 from isotone.estimators.observations import hold_out
 from isotone.estimators.parameters import Parameters
 from isotone.estimators.search import candidates, plan, search
@@ -38,36 +37,25 @@ class Fit:
     lipschitz: Floats
 
 
-def fit_network(
-    task: Task,
-    parameters: Parameters,
-    tiles: Mapping[str, int],
-    seed: int,
-    checkpoints: Path | None = None,
-) -> Fit:
+def fit_network(task: Task, parameters: Parameters, tiles: Mapping[str, int], run: Run) -> Fit:
     """Learn a task with the parameters of an estimator.
 
     Parameters
     ----------
     tiles : by name, of columns that are to have knots
-    checkpoints : directory of files to resume from after a run was killed
     """
-    files = [
-        None if checkpoints is None else checkpoints / name
-        for name in ("search", "scan", "members")
-    ]
     if not _is_searched(task, parameters):
-        return _fit_given(task, parameters, tiles, seed, files)
+        return _fit_given(task, parameters, tiles, run)
     n_rows = len(task.rows)
-    recipe = plan(_recipe(parameters, automatic.searched_batch_size(n_rows), True, seed), n_rows)
-    found = search(candidates(task, parameters, tiles), recipe, seed, files[0])
+    size = automatic.searched_batch_size(n_rows)
+    recipe = plan(_recipe(parameters, size, True, run.seed), n_rows)
+    found = search(candidates(task, parameters, tiles), recipe, run)
     if n_rows <= automatic.CROSS_VALIDATED and not tiles:
         given = Trial(task, parameters, {}, learns_lipschitz=False)
-        losses = _climb(
-            given, _given_recipe(given, seed), np.full(len(given.own), np.nan), files[1]
-        )
-        if losses.min() < found.loss:
-            return _fit_given(task, parameters, tiles, seed, files)
+        every = np.full(len(given.own), np.nan)
+        least = float(_climb(given, _given_recipe(given, run.seed), every, run).min())
+        if least < found.loss * (1 + 2 / np.sqrt(n_rows)):  # epochs were chosen on these rows, too
+            return _fit_given(task, parameters, tiles, run)
     _tell_knots(found.trial)
     lipschitz = found.trial.learned(found.members)
     return Fit(found.trial.freeze(found.members), found.history, lipschitz)
@@ -81,38 +69,34 @@ def _is_searched(task: Task, parameters: Parameters) -> bool:
     return not Trial(task, parameters, {}, learns_lipschitz=False).design.reaches
 
 
-def _fit_given(
-    task: Task,
-    parameters: Parameters,
-    tiles: Mapping[str, int],
-    seed: int,
-    files: list[Path | None],
-) -> Fit:
+def _fit_given(task: Task, parameters: Parameters, tiles: Mapping[str, int], run: Run) -> Fit:
     """With λ as they are given, learned, or one for all that have none."""
     is_learned = isinstance(parameters.lipschitz, str) and parameters.lipschitz == "learned"
     trial = Trial(task, parameters, tiles, is_learned)
     _tell_knots(trial)
-    recipe = _given_recipe(trial, seed)
+    recipe = _given_recipe(trial, run.seed)
     if is_learned:
         lipschitz = np.full(len(task.columns), parameters.lipschitz_max)
     else:
         lipschitz = check_lipschitz(parameters.lipschitz, task.columns)
     scaled = lipschitz[trial.own] / trial.units
     if np.isnan(lipschitz).any():
-        best = _choose(trial, recipe, scaled, files[1])
+        best = _choose(trial, recipe, scaled, run)
         scaled = np.where(np.isnan(scaled), best, scaled)
         lipschitz = np.where(np.isnan(lipschitz), trial.steepest(scaled), lipschitz)
-    members = trial.build(scaled, range(seed + 1, seed + 1 + parameters.n_members))
+    members = trial.build(scaled, parameters.n_members, run.seed)
     fraction = parameters.validation_fraction
-    folds = hold_out(task.rows, fraction, seed) if parameters.early_stopping else None
+    is_left_out = parameters.early_stopping and trial.validation is None
     history, _ = learn(
         trial.design,
         members,
         trial.rows,
         recipe,
-        folds=folds,
-        checkpoint=files[2],
+        folds=hold_out(task.rows, fraction, run.seed) if is_left_out else None,
+        validation=trial.validation,
+        checkpoint=run.file("members"),
         progress=bool(parameters.verbose),
+        stops=run.stops,
     )
     if is_learned:
         lipschitz = trial.learned(members)
@@ -147,18 +131,18 @@ def _recipe(parameters: Parameters, batch_size: int, is_learned: bool, seed: int
     )
 
 
-def _choose(trial: Trial, recipe: Recipe, lipschitz: Floats, checkpoint: Path | None) -> float:
+def _choose(trial: Trial, recipe: Recipe, lipschitz: Floats, run: Run) -> float:
     """The λ, one for all inputs that have none yet, with the least loss on left-out rows."""
     if len(trial.rows) < automatic.FEWEST:
         return automatic.FALLBACK
     ladder = automatic.LADDER
-    best = ladder[int(np.argmin(_climb(trial, recipe, lipschitz, checkpoint)))]
+    best = ladder[int(np.argmin(_climb(trial, recipe, lipschitz, run)))]
     if trial.parameters.verbose:
         print(f"lipschitz='auto' picked {best:g} of {', '.join(f'{step:g}' for step in ladder)}")
     return best
 
 
-def _climb(trial: Trial, recipe: Recipe, lipschitz: Floats, checkpoint: Path | None) -> Floats:
+def _climb(trial: Trial, recipe: Recipe, lipschitz: Floats, run: Run) -> Floats:
     """The loss on left-out rows for every λ of the ladder."""
     rows, parameters, to_choose = trial.task.rows, trial.parameters, np.isnan(lipschitz)
     steps = [np.where(to_choose, step, lipschitz) for step in automatic.LADDER]
@@ -167,8 +151,8 @@ def _climb(trial: Trial, recipe: Recipe, lipschitz: Floats, checkpoint: Path | N
         [trial.of_every_input(step) for step in steps],
         trial.rows,
         replace(recipe, epochs=max(1, recipe.epochs // 2)),
-        folds=automatic.scan_folds(rows, parameters.validation_fraction, recipe.seed),
-        seed=recipe.seed,
-        checkpoint=checkpoint,
+        folds=automatic.scan_folds(rows, parameters.validation_fraction, run.seed),
+        seed=run.seed,
+        checkpoint=run.file("scan"),
         progress=bool(parameters.verbose),
     )

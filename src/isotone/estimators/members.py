@@ -6,7 +6,7 @@ takes for cross-validated scans of λ, early stopping, and averages of members.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -28,6 +28,24 @@ N_AVERAGED = 2  # members per fold and candidate of a scan
 CHECKPOINT_SECONDS = 5.0  # between two of them
 
 _SEEDING = Lock()  # torch has one state of random numbers for all threads
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """How a fit is run.
+
+    Parameters
+    ----------
+    checkpoints : directory of files to resume from after a run was killed
+    stops : asked after every epoch of members that may be kept whether that was the last one
+    """
+
+    seed: int
+    checkpoints: Path | None = None
+    stops: Callable[[History], bool] | None = None
+
+    def file(self, name: str) -> Path | None:
+        return None if self.checkpoints is None else self.checkpoints / name
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +119,10 @@ def learn(
     folds: Indices | None = None,
     orders: Orders = "shared",
     until: int | None = None,
+    validation: Rows | None = None,
     checkpoint: Path | None = None,
     progress: bool = False,
+    stops: Callable[[History], bool] | None = None,
 ) -> tuple[History, StackLearner | FusedLearner]:
     """Train all members; with folds, member k leaves out fold k modulo their number.
 
@@ -113,23 +133,29 @@ def learn(
         patience, members are validated on what they leave out
     orders : in which members visit the rows
     until : stop after so many epochs
+    validation : other rows to validate all members on, in any case
     checkpoint : a file to continue from, if it exists
+    stops : asked after every epoch whether that was the last one
     """
     learner = make_learner(
         "auto", members, design.loss, recipe, orders, design.threads, design.fields
     )
-    training, validation = _share(rows, len(members), folds)
+    training, left_out = _share(rows, len(members), folds)
+    if validation is None and recipe.patience is not None:
+        validation = left_out
     lipschitz = [member.describe_lipschitz() for member in members]
     history = fit(
         learner,
         training,
         recipe,
-        validation=None if recipe.patience is None else validation,
+        validation=validation,
+        keep_best=recipe.patience is not None,
         checkpoint=checkpoint,
         checkpoint_seconds=CHECKPOINT_SECONDS,
         until=until,
         identity=f"{type(learner).__name__} {design.identity()} {lipschitz}",
         progress=progress,
+        stops=stops,
     )
     learner.unstack(members)
     return history, learner

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any, Literal, get_args
@@ -22,6 +22,7 @@ from isotone.checks import (
     is_count,
 )
 from isotone.inputs.chain import Policy, check_policy
+from isotone.training.recipe import History
 from isotone.typing import Gaps
 
 Directions = ArrayLike | Mapping[Any, Any] | None  # by feature; or by class, then by feature
@@ -88,6 +89,52 @@ class Parameters:
         if self.n_jobs is None:
             return torch.get_num_threads()
         return int(effective_n_jobs(int(self.n_jobs)))
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    """What watches members while they are trained.
+
+    Parameters
+    ----------
+    validation : raw rows and their targets, or None
+    callbacks : called after every epoch with its number, from 0, and the history so far
+    """
+
+    validation: tuple[Any, Any] | None = None
+    callbacks: tuple[Callable[[int, History], Any], ...] = ()
+
+    @classmethod
+    def of(cls, eval_set: Any, callbacks: Any) -> Watch:
+        """What `fit` was given; `ValueError` if it cannot be used."""
+        listed = [] if callbacks is None else callbacks
+        if not isinstance(listed, Iterable) or not all(map(callable, found := list(listed))):
+            raise ValueError(
+                f"`callbacks={callbacks!r:.100}` must be a list of functions of an epoch and the "
+                "history; give a list, even of one"
+            )
+        return cls(_pair(eval_set), tuple(found))
+
+    def stops(self, history: History) -> bool:
+        """Whether a callback wants no further epoch; each of them is called."""
+        answers = [callback(history.n_epochs - 1, history) for callback in self.callbacks]
+        return any(answers)
+
+
+def _pair(eval_set: Any) -> tuple[Any, Any] | None:
+    """The only pair of rows and targets; LightGBM takes a list of such."""
+    if eval_set is None:
+        return None
+    is_list = isinstance(eval_set, list) and all(isinstance(pair, tuple) for pair in eval_set)
+    pairs = eval_set if is_list else [eval_set]
+    if len(pairs) != 1 or not isinstance(pairs[0], tuple | list) or len(pairs[0]) != 2:
+        several = len(pairs) != 1
+        found = f"list of {len(pairs)} pairs" if several else type(pairs[0]).__name__
+        raise ValueError(
+            f"`eval_set` is a {found}; it must be one pair, since one loss decides when to stop: "
+            "give (X_val, y_val), or a list with one such pair"
+        )
+    return tuple(pairs[0])
 
 
 def _check_jobs(value: Any) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score, r2_score
 
+from isotone.checks import check_finite
 from isotone.estimators.directions import is_table
 from isotone.estimators.estimator import MonotonicEstimator
+from isotone.estimators.parameters import Watch
 from isotone.estimators.units import TargetUnits
 from isotone.estimators.validation import refuse_huge
 from isotone.losses import LOSSES, Quantile
+from isotone.training.recipe import History
 from isotone.training.rows import Rows
 from isotone.typing import Floats, RegressionLoss
 
@@ -49,16 +53,28 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
 
     _losses = get_args(RegressionLoss)
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from raw rows and their targets, (n_rows,) or (n_rows, n_targets)."""
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        eval_set: Any = None,
+        callbacks: Sequence[Callable[[int, History], Any]] | None = None,
+    ) -> Self:
+        """Learn from raw rows and their targets, (n_rows,) or (n_rows, n_targets).
+
+        The other arguments are those of `MonotonicClassifier.fit`.
+        """
+        watch = Watch.of(eval_set, callbacks)
         parameters, rows = self._read(X, y, sample_weight, multi_output=True, y_numeric=True)
         self._one_column = rows.y.ndim == 1
-        table = rows.y.reshape(len(rows), -1).astype(np.float64)
-        refuse_huge("y", table, [f"column {k}" for k in range(table.shape[1])])
+        self._n_targets = 1 if self._one_column else rows.y.shape[1]
+        table = self._targets(rows.y)
         levels = self._levels(table)
         loss = Quantile(levels) if self.loss == "quantile" else LOSSES[self.loss]()
         n_outputs = max(table.shape[1], len(levels))
-        return self._learn(parameters, replace(rows, y=table), loss, n_outputs)
+        return self._learn(parameters, replace(rows, y=table), loss, n_outputs, watch)
 
     def predict(self, X: Any) -> Floats:
         """The target of every row; with several quantiles a column for each."""
@@ -85,6 +101,17 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+    def _targets(self, y: NDArray[Any]) -> Floats:
+        table = y.reshape(len(y), -1).astype(np.float64)
+        if table.shape[1] != self._n_targets:
+            raise ValueError(
+                f"`eval_set` has {table.shape[1]} targets but `y` has {self._n_targets}; they "
+                "must be the same: give as many columns of targets"
+            )
+        check_finite("y", table)
+        refuse_huge("y", table, [f"column {k}" for k in range(table.shape[1])])
+        return table
 
     def _levels(self, y: Floats) -> tuple[float, ...]:
         """Levels of the quantiles; none for another loss."""

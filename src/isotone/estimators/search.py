@@ -16,12 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
 from isotone.estimators import automatic
-from isotone.estimators.members import learn
+from isotone.estimators.members import Run, learn
 from isotone.estimators.observations import folds
 from isotone.estimators.parameters import Parameters
 from isotone.estimators.trial import Task, Trial
@@ -34,6 +33,7 @@ _PIECES = (0, 16, 64)
 _N_SCOUTS = 2  # members of a candidate
 _SHARE = 0.25  # of the epochs, for scouts
 _FEWEST_FOLDS = 4
+_DROPS = 2  # of the rate
 _SMALL = 5000  # rows up to which all candidates are trained to the end
 
 
@@ -59,15 +59,16 @@ class Found:
         return float(np.mean(self.history.validation, axis=1).min())
 
 
-def search(trials: list[Trial], recipe: Recipe, seed: int, checkpoint: Path | None) -> Found:
+def search(trials: list[Trial], recipe: Recipe, run: Run) -> Found:
     """The best of some trials."""
     parameters, rows = trials[0].parameters, trials[0].task.rows
-    parts = folds(rows, max(parameters.n_members, _FEWEST_FOLDS), seed)
+    parts = folds(rows, max(parameters.n_members, _FEWEST_FOLDS), run.seed)
     if len(trials) > 1 and len(rows) > _SMALL:
         until = max(automatic.FEWEST_EPOCHS, round(_SHARE * recipe.epochs))
-        trials = [_best(_train(t, _N_SCOUTS, recipe, parts, seed, until) for t in trials).trial]
+        brief = Run(run.seed)
+        trials = [_best(_train(t, _N_SCOUTS, recipe, parts, brief, until) for t in trials).trial]
     n = parameters.n_members
-    return _best(_train(trial, n, recipe, parts, seed, None, checkpoint) for trial in trials)
+    return _best(_train(trial, n, recipe, parts, run) for trial in trials)
 
 
 def _train(
@@ -75,23 +76,24 @@ def _train(
     n_members: int,
     recipe: Recipe,
     parts: Indices,
-    seed: int,
-    until: int | None,
-    checkpoint: Path | None = None,
+    run: Run,
+    until: int | None = None,
 ) -> Found:
     lipschitz = trial.parameters.lipschitz_max / trial.units
-    members = trial.build(lipschitz, range(seed + 1, seed + 1 + n_members))
+    members = trial.build(lipschitz, n_members, run.seed)
     pieces = max(trial.tiles.values(), default=0)
     history, _ = learn(
         trial.design,
         members,
         trial.rows,
         recipe,
-        folds=parts,
+        folds=parts if trial.validation is None else None,
+        validation=trial.validation,
         orders="own",
         until=until,
-        checkpoint=checkpoint and checkpoint.with_name(f"{checkpoint.name}-{pieces}"),
+        checkpoint=run.file(f"search-{pieces}"),
         progress=bool(trial.parameters.verbose),
+        stops=run.stops,
     )
     found = Found(trial, members, history)
     if trial.parameters.verbose:
@@ -107,4 +109,7 @@ def plan(recipe: Recipe, n_rows: int) -> Recipe:
     """The recipe of a search: epochs for a table of this size, and when to drop the rate."""
     epochs = min(recipe.epochs, automatic.n_epochs(n_rows))
     patience = max(automatic.FEWEST_EPOCHS - 1, epochs // 20)
-    return replace(recipe, epochs=epochs, patience=patience, tolerance=0.0, drops=2)
+    size = min(recipe.batch_size, n_rows)
+    return replace(
+        recipe, epochs=epochs, batch_size=size, patience=patience, tolerance=0.0, drops=_DROPS
+    )

@@ -38,6 +38,7 @@ class Task:
     units : those of the outputs
     knots : by name, of columns that need some for the directions of missing values
     classes : names of the classes, or None for values
+    validation : rows to validate members on, in place of some of the others
     """
 
     rows: Rows
@@ -48,6 +49,7 @@ class Task:
     units: TargetUnits
     knots: Mapping[str, Floats]
     classes: tuple[str, ...] | None = None
+    validation: Rows | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -84,16 +86,21 @@ class Trial:
 
     @cached_property
     def rows(self) -> Rows:
+        return self._scaled(self.task.rows)
+
+    @cached_property
+    def validation(self) -> Rows | None:
+        return None if self.task.validation is None else self._scaled(self.task.validation)
+
+    def _scaled(self, raw: Rows) -> Rows:
         """Scaled rows in float32, looked up where the fused trainer takes them."""
-        task = self.task
-        y = task.units.standardize(task.rows.y)
-        labels = y[:, 0] if task.loss.outputs == "logits" else y
-        if not is_fused_loss(task.loss) or max(self.view.fields).n_features == 1:
-            x = self.view.transform(task.rows.x)
-            return Rows.of(x, labels, task.loss, sample_weight=task.rows.weight)
-        looked = self.view.look(task.rows.x)
-        rows = Rows.of(looked.values, labels, task.loss, sample_weight=task.rows.weight)
-        return replace(rows, x=looked)
+        loss, weight = self.task.loss, raw.weight
+        y = self.task.units.standardize(raw.y)
+        labels = y[:, 0] if loss.outputs == "logits" else y
+        if not is_fused_loss(loss) or max(self.view.fields).n_features == 1:
+            return Rows.of(self.view.transform(raw.x), labels, loss, sample_weight=weight)
+        looked = self.view.look(raw.x)
+        return replace(Rows.of(looked.values, labels, loss, sample_weight=weight), x=looked)
 
     @cached_property
     def design(self) -> Design:
@@ -141,10 +148,10 @@ class Trial:
         raw: Floats = self.view.scaling.steepest() * units.scale.max() * units.deviation
         return raw[:n_own]
 
-    def build(self, lipschitz: Floats, seeds: range) -> list[MonotonicNetwork]:
+    def build(self, lipschitz: Floats, n_members: int, seed: int) -> list[MonotonicNetwork]:
         """New members for λ of inputs without indicators, in scaled units."""
         every = self.of_every_input(lipschitz)
-        return [self.design.build(every, seed) for seed in seeds]
+        return [self.design.build(every, seed + 1 + k) for k in range(n_members)]
 
     def of_every_input(self, lipschitz: Floats) -> Floats:
         """λ of every input of the network, from those without indicators in scaled units.

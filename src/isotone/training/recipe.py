@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
@@ -162,6 +163,8 @@ def fit(
     until: int | None = None,
     identity: str = "",
     progress: bool = False,
+    keep_best: bool = True,
+    stops: Callable[[History], bool] | None = None,
 ) -> History:
     """Train a learner; it ends with the best weights by validation loss, if there are such rows.
 
@@ -172,6 +175,8 @@ def fit(
     until : stop after so many epochs, although the rates are planned for all
     identity : anything else that must be the same when a run resumes
     progress : show a bar with the loss
+    keep_best : False to keep the last weights in any case
+    stops : asked after every epoch whether that was the last one
     """
     last = recipe.epochs if until is None else min(until, recipe.epochs)
     start = time.perf_counter()
@@ -194,7 +199,9 @@ def fit(
             if checkpoint is not None and write_checkpoint and due:
                 _save(Path(checkpoint), learner, run, key)
                 saved = time.perf_counter()
-    if validation is not None:
+            if stops is not None and stops(run.history):
+                break
+    if validation is not None and keep_best:
         learner.load_weights(run.best)
     run.history.best_epoch = run.best_epoch.tolist()
     return run.history
