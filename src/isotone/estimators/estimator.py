@@ -151,7 +151,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         if self.on_unseen != "error":
             return self._named(validate(self, X, reset=False, ensure_all_finite=finite))
         X = validate(self, X, reset=False)
-        if self.missing == "error":
+        if self.missing == "error" and np.isnan(X).any():
             refuse_missing(Inputs.numbers(self._names()), X)
         return self._named(X)
 
