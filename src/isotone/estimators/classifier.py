@@ -154,8 +154,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         eval_set : (X_val, y_val), or a list with one such pair. Their losses, all rows counting
             alike, are in `history_.validation`. Where λ is "auto", and for `early_stopping`, they
             decide in place of rows that are left out, and all rows of X are learned from
-        callbacks : functions of an epoch, counted from 0, and the `history_` so far, called after
-            every epoch of the members; training stops if one returns True
+        callbacks : functions of an epoch, counted from 0, and the history so far, called after
+            every epoch of members that may be kept; their training stops if one returns True
         """
         watch = Watch.of(eval_set, callbacks)
         parameters, rows = self._read(X, y, sample_weight)
