@@ -12,9 +12,10 @@ import isotone
 from isotone.cli.destination import check_directory
 from isotone.cli.options import ON_UNSEEN, listed, policy_of
 from isotone.cli.terminal import progress, say
+from isotone.data.dataset import tables_in
 from isotone.data.table import open_table, split_tree
 from isotone.files import refuse_overwriting
-from isotone.frozen.scoring import Scored, Scoring, outputs_of, score_directory, tables_in
+from isotone.frozen.scoring import Scored, Scoring, outputs_of, score_directory
 from isotone.inputs.chain import refuse_one_score
 from isotone.workers import workers_of
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,17 +22,34 @@ _BUFFER_BYTES = 2**20
 _KEEP_ORDER = ("parquet-cpp-arrow", "Polars")  # writers
 
 
-def open_file(path: str) -> pyarrow.parquet.ParquetFile:
-    """The file, set so that a row group of any size is read page by page."""
-    return pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+def open_file(
+    path: str, metadata: pyarrow.parquet.FileMetaData | None = None
+) -> pyarrow.parquet.ParquetFile:
+    """The file, set so that a row group of any size is read page by page.
+
+    Parameters
+    ----------
+    metadata : what its footer says, if that is known already
+    """
+    return pyarrow.parquet.ParquetFile(
+        path, metadata=metadata, pre_buffer=False, buffer_size=_BUFFER_BYTES
+    )
 
 
 def batches(
-    file: pyarrow.parquet.ParquetFile, columns: list[str], n_rows: int
+    file: pyarrow.parquet.ParquetFile,
+    columns: list[str],
+    n_rows: int,
+    groups: Sequence[int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The named columns, at most `n_rows` rows at a time; categories are dictionary-encoded."""
+    """The named columns, at most `n_rows` rows at a time; categories are dictionary-encoded.
+
+    Parameters
+    ----------
+    groups : numbers of the row groups to read; by default all
+    """
     notes, sure = file.metadata.metadata, _sure_orders(file)
-    for batch in file.iter_batches(n_rows, columns=columns):
+    for batch in file.iter_batches(n_rows, row_groups=groups, columns=columns):
         yield _without_orders(restore_categories(batch.select(columns), notes), sure)
 
 
@@ -52,8 +69,9 @@ def _sure_orders(file: pyarrow.parquet.ParquetFile) -> frozenset[str]:
     Arrow and Polars write the dictionary of a column as it was. Others, and Arrow if told to write
     no dictionaries, leave categories in the order in which rows have them.
     """
-    metadata = file.metadata
-    if not str(metadata.created_by).startswith(_KEEP_ORDER):
+    metadata, kinds = file.metadata, file.schema_arrow.types
+    has_orders = any(is_category(kind) and kind.ordered for kind in kinds)
+    if not has_orders or not str(metadata.created_by).startswith(_KEEP_ORDER):
         return frozenset()
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     chunks = [group.column(i) for group in groups for i in range(group.num_columns)]

@@ -114,7 +114,7 @@ def open_table(path: str | Path) -> Table:
         others = [f.name for f in file.parent.iterdir()] if file.parent.is_dir() else []
         hint = suggest(file.name, others, "give the path of a table", cutoff=0.8)
         raise FileNotFoundError(f"there is no file {str(file)!r}; {hint}")
-    with _reading(str(path)):
+    with reading(str(path)):
         if suffix == ".root":
             return _open_root(str(path))
         if suffix in (".parquet", ".pq"):
@@ -220,7 +220,7 @@ class _CsvTable(Table):
             null_values=[""],
             strings_can_be_null=True,
         )
-        with _reading(self.path), _csv_reader(self.path, convert) as reader:
+        with reading(self.path), _csv_reader(self.path, convert) as reader:
             for block in reader:
                 for start in range(0, block.num_rows, n_rows):
                     yield block.slice(start, n_rows)
@@ -307,7 +307,7 @@ def _quote(column: pa.Array) -> pa.Array:
 @dataclass(frozen=True)
 class _ParquetTable(Table):
     def _read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]:
-        with _reading(self.path), parquetfile.open_file(self.path) as file:
+        with reading(self.path), parquetfile.open_file(self.path) as file:
             yield from parquetfile.batches(file, columns, n_rows)
 
     def _types(self, columns: list[str]) -> pa.Schema:
@@ -326,11 +326,11 @@ def _open_parquet(path: str) -> Table:
 @dataclass(frozen=True)
 class _RootTable(Table):
     def _read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]:
-        with _reading(self.path), rootfile.open_tree(*split_tree(self.path)) as tree:
+        with reading(self.path), rootfile.open_tree(*split_tree(self.path)) as tree:
             yield from tree.batches(columns, n_rows)
 
     def _types(self, columns: list[str]) -> pa.Schema:
-        with _reading(self.path), rootfile.open_tree(*split_tree(self.path)) as tree:
+        with reading(self.path), rootfile.open_tree(*split_tree(self.path)) as tree:
             return tree.schema(columns)
 
 
@@ -343,7 +343,7 @@ def _open_root(path: str) -> Table:
 
 
 @contextmanager
-def _reading(path: str) -> Iterator[None]:
+def reading(path: str) -> Iterator[None]:
     """Name the file in the errors of the libraries that read it."""
     try:
         yield

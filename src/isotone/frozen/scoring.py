@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from isotone.data.dataset import tables_in
 from isotone.data.table import Table, open_table, split_tree, suffix_of, write_table
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
 from isotone.frozen.engine import Engine
@@ -179,11 +180,6 @@ def _score_files(
             n_unseen += outcome
             on_done(done, len(files))
     return Scored(len(missing), n_unseen)
-
-
-def tables_in(source: Path) -> list[Path]:
-    """The Parquet files below a directory."""
-    return sorted(p for p in source.rglob("*") if p.suffix.lower() in (".parquet", ".pq"))
 
 
 def outputs_of(source: Path, target: Path) -> list[Path]:

@@ -1,0 +1,108 @@
+"""The data set: Parquet files that are one table, of any size.
+
+It is read from its first row to its last as any table is, or row group by row group. Row groups
+are what training shuffles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet
+
+from isotone.data import parquet as parquetfile
+from isotone.data.table import Table, open_table, reading
+
+SUFFIXES = (".parquet", ".pq")
+
+
+class Group(NamedTuple):
+    """A row group: its file, its number there, where its rows begin, and how many there are.
+
+    `first_row` counts the rows of the file, `start` those of the data set.
+    """
+
+    path: str
+    number: int
+    first_row: int
+    start: int
+    n_rows: int
+
+
+@dataclass(frozen=True)
+class Dataset(Table):
+    """Parquet files with the same columns, as one table.
+
+    Parameters
+    ----------
+    path : of the directory, for messages
+    columns : those of the first file; the others must have those that are read
+    groups : all row groups, in the order of their rows
+    """
+
+    files: tuple[Table, ...] = ()
+    groups: tuple[Group, ...] = ()
+    _notes: dict[str, pyarrow.parquet.FileMetaData] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    @property
+    def sizes(self) -> list[int]:
+        """Bytes of every file."""
+        return [Path(file.path).stat().st_size for file in self.files]
+
+    def group_batches(
+        self, group: Group, columns: Sequence[str], n_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Read columns of one row group, at most `n_rows` rows at a time."""
+        notes = self._notes[group.path]
+        with reading(group.path), parquetfile.open_file(group.path, notes) as file:
+            yield from parquetfile.batches(file, list(columns), n_rows, [group.number])
+
+    def find(self, columns: Sequence[str]) -> list[str]:
+        """`columns` without repetitions, if every file has each of them exactly once."""
+        for file in self.files:
+            file.find(columns)
+        return list(dict.fromkeys(columns))
+
+    def _read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]:
+        for file in self.files:
+            yield from file.batches(columns, n_rows)
+
+    def _types(self, columns: list[str]) -> pa.Schema:
+        return self.files[0].schema(columns)
+
+
+def open_dataset(path: str | Path, files: Sequence[str | Path] | None = None) -> Dataset:
+    """The Parquet files below a directory, in the order of their names, or these files.
+
+    Examples
+    --------
+    >>> dataset = open_dataset("events/")  # doctest: +SKIP
+    >>> dataset.n_rows  # doctest: +SKIP
+    100000000
+    """
+    found = tables_in(Path(path)) if files is None else [Path(file) for file in files]
+    if not found:
+        raise ValueError(f"there are no Parquet files in {str(path)!r}; give another directory")
+    tables = tuple(open_table(file) for file in found)
+    notes = {str(file): pyarrow.parquet.read_metadata(file) for file in found}
+    groups: list[Group] = []
+    start = 0
+    for file, content in notes.items():
+        first_row = 0
+        for i in range(content.num_row_groups):
+            n_rows = content.row_group(i).num_rows
+            if n_rows:
+                groups.append(Group(file, i, first_row, start, n_rows))
+            first_row, start = first_row + n_rows, start + n_rows
+    return Dataset(str(path), tables[0].columns, start, tables, tuple(groups), notes)
+
+
+def tables_in(source: Path) -> list[Path]:
+    """The Parquet files below a directory."""
+    return sorted(p for p in source.rglob("*") if p.suffix.lower() in SUFFIXES)
