@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 import torch
@@ -74,6 +74,11 @@ class Recipe:
         """What is left of it after so many drops of the rate."""
         return replace(self, learning_rate=self.learning_rate * _DROP**n_drops)
 
+    def rates_between(self, start: float, end: float, n_steps: int) -> list[float]:
+        """Learning rates of steps in a part of the training, whose ends are given in epochs."""
+        times = (start + (end - start) * step / n_steps for step in range(n_steps))
+        return [self._rate(time / self.epochs) for time in times]
+
     def _rate(self, time: float) -> float:
         if self.schedule == "constant":
             return self.learning_rate
@@ -131,6 +136,16 @@ class Learner(Protocol):
     def load_weights(self, weights: Tensors) -> None: ...
 
 
+@runtime_checkable
+class Pausing(Protocol):
+    """A learner of long epochs: it calls `pause` with the fraction of the epoch that is done.
+
+    What it has then learned, and where it stands, is in its state.
+    """
+
+    pause: Callable[[float], object]
+
+
 @dataclass
 class _Progress:
     """Where a run stands: what a checkpoint holds beside the learner."""
@@ -170,8 +185,9 @@ def fit(
 
     Parameters
     ----------
-    checkpoint : a file to resume from, if it exists, and to write after an epoch whenever
-        `checkpoint_seconds` have passed, if this process is to `write_checkpoint`
+    checkpoint : a file to resume from, if it exists, and to write after an epoch, or a part of a
+        long one, whenever `checkpoint_seconds` have passed, if this process is to
+        `write_checkpoint`
     until : stop after so many epochs, although the rates are planned for all
     identity : anything else that must be the same when a run resumes
     progress : show a bar with the loss
@@ -191,14 +207,21 @@ def fit(
     before, saved = run.history.seconds, start
     with _bar(progress) as bar:
         task = bar.add_task("training", total=last, completed=run.epoch, loss="")
-        while run.epoch < last and not _all_stopped(run, recipe, validation):
-            _one_epoch(learner, rows, validation, recipe, run)
+
+        def pause(fraction: float) -> None:
+            nonlocal saved
             run.history.seconds = before + time.perf_counter() - start
-            bar.update(task, completed=run.epoch, loss=_describe(run.history))
+            bar.update(task, completed=run.epoch + fraction, loss=_describe(run.history))
             due = time.perf_counter() - saved >= checkpoint_seconds
             if checkpoint is not None and write_checkpoint and due:
                 _save(Path(checkpoint), learner, run, key)
                 saved = time.perf_counter()
+
+        if isinstance(learner, Pausing):
+            learner.pause = pause
+        while run.epoch < last and not _all_stopped(run, recipe, validation):
+            _one_epoch(learner, rows, validation, recipe, run)
+            pause(0.0)
             if stops is not None and stops(run.history):
                 break
     if validation is not None and keep_best:
@@ -290,6 +313,6 @@ def _bar(shown: bool) -> Progress:
 
 
 def _describe(history: History) -> str:
-    parts = [f"loss {np.mean(history.training[-1]):.4f}"]
+    parts = [f"loss {np.mean(losses):.4f}" for losses in history.training[-1:]]
     parts += [f"validation {np.mean(losses):.4f}" for losses in history.validation[-1:]]
     return ", ".join(parts)

@@ -1,6 +1,7 @@
 """Streaming: training on Parquet files that do not fit into memory, in one process or in many.
 
-Every batch consists of `shards` parts, each read from row groups of its own. How many processes
+One process trains in C++ where it can, see `isotone.training.chunks`. Otherwise torch trains, and
+every batch consists of `shards` parts, each read from row groups of its own. How many processes
 share the parts does not matter: the batches are the same. Under ``torchrun`` each process works on
 its part of every batch, and gradients are added up by DistributedDataParallel.
 """
@@ -15,23 +16,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet
 import torch
 import torch.distributed as dist
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
+from isotone.data.dataset import open_dataset
 from isotone.data.parquet import restore_categories
 from isotone.data.table import numbers
 from isotone.inputs.scaling import Scaling
 from isotone.losses import DynamicHinge, KantorovichRubinstein, Loss
 from isotone.nn.network import LipschitzNetwork
+from isotone.training.chunks import ChunkLearner, Chunks
+from isotone.training.learners import Backend, is_fused
 from isotone.training.optimizer import take_step
 from isotone.training.orders import order_of_rows
 from isotone.training.recipe import History, Recipe, fit
 from isotone.training.rows import Rows
-from isotone.training.train import NetworkLearner, few_threads
-from isotone.typing import Floats
+from isotone.training.train import NetworkLearner, few_threads, why_torch
+from isotone.typing import Floats, Precision
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +107,26 @@ class ParquetRows:
         columns = list(self.features), self.target, self.weight, self.shards, self.buffer_groups
         return repr((sizes, self.groups, columns, self.scaling.to_dict())).encode()
 
+    def chunks(self) -> Chunks:
+        """The same rows for the fused trainer."""
+        columns = [*self.features, self.target, *([] if self.weight is None else [self.weight])]
+        where = Path(self.paths[0]).parent
+        return Chunks(
+            open_dataset(where, self.paths),
+            list(dict.fromkeys(columns)),
+            self._convert,
+            width=len(self.features),
+            mean_weight=self.mean_weight,
+            key=self.identity(),
+        )
+
+    def _convert(self, batch: pa.RecordBatch, path: str, first_row: int) -> Rows:
+        values = numbers(batch, [*self.features, self.target], first_row)
+        rows = self._scaled(values)
+        if self.weight is None:
+            return rows
+        return replace(rows, weight=numbers(batch, [self.weight], first_row)[:, 0])
+
     def n_steps(self, epoch: int, recipe: Recipe) -> int:
         """Batches of one epoch; parts that run out of rows early are empty at the end."""
         part = self.part_size(recipe)
@@ -135,13 +160,16 @@ class ParquetRows:
         return _join([self._read_group(path, i) for path, i, _ in groups])
 
     def _read_group(self, path: str, group: int) -> Rows:
-        values = _read_columns(path, group, [*self.features, self.target])
-        x = self.scaling.transform(values[:, :-1])
-        rows = Rows.of(x, values[:, -1], self.loss, dtype=self.dtype)
+        rows = self._scaled(_read_columns(path, group, [*self.features, self.target]))
         if self.weight is None:
             return rows
         weight = self._read_weights(path, group) / self.mean_weight
         return replace(rows, weight=weight.astype(np.float32))
+
+    def _scaled(self, values: Floats) -> Rows:
+        """Rows of features with the target behind them."""
+        x = self.scaling.transform(values[:, :-1])
+        return Rows.of(x, values[:, -1], self.loss, dtype=self.dtype)
 
     def _read_weights(self, path: str, group: int) -> Floats:
         """Weights of a row group; they may all be 0, unlike those of a whole table."""
@@ -194,6 +222,7 @@ def train_stream(
     recipe: Recipe | None = None,
     *,
     validation: Rows | None = None,
+    backend: Backend = "auto",
     checkpoint: str | Path | None = None,
     progress: bool = False,
 ) -> History:
@@ -201,6 +230,8 @@ def train_stream(
 
     Parameters
     ----------
+    backend : "fused" is C++, many times as fast, for one process and what `isotone.train` trains
+        with it; "torch" takes any network; "auto" is "fused" where possible
     validation : rows in memory that are not trained on
     checkpoint : written by the first process only, read by all
     """
@@ -214,17 +245,33 @@ def train_stream(
         )
     if network.dtype == torch.float64:
         rows = replace(rows, dtype=np.float64)
-    learner = StreamLearner(network, rows.loss, recipe)
-    return fit(
-        learner,
-        rows,
-        recipe,
-        validation=validation,
-        checkpoint=checkpoint,
-        write_checkpoint=rank == 0,
-        identity=f"{network} {network.describe_lipschitz()} {rows.loss}",
-        progress=progress and rank == 0,
-    )
+    learner = _make_learner(network, rows, recipe, backend, world)
+    try:
+        return fit(
+            learner,
+            rows.chunks() if isinstance(learner, ChunkLearner) else rows,
+            recipe,
+            validation=validation,
+            checkpoint=checkpoint,
+            write_checkpoint=rank == 0,
+            identity=f"{type(learner).__name__} {network} {network.describe_lipschitz()} "
+            f"{rows.loss}",
+            progress=progress and rank == 0,
+        )
+    finally:
+        learner.unstack([network])
+
+
+def _make_learner(
+    network: LipschitzNetwork, rows: ParquetRows, recipe: Recipe, backend: Backend, world: int
+) -> StreamLearner | ChunkLearner:
+    reason = why_torch(network, rows.loss)
+    if world > 1 or rows.shards > 1:
+        reason = f"it is for one process with `shards=1`, not {world} with `shards={rows.shards}`"
+    if not is_fused(backend, reason):
+        return StreamLearner(network, rows.loss, recipe)
+    precision: Precision = "float64" if network.dtype == torch.float64 else "float32"
+    return ChunkLearner([network], rows.loss, recipe, precision=precision)
 
 
 def _place() -> tuple[int, int]:

@@ -194,14 +194,14 @@ def rows_for(
 def _make_learner(
     network: LipschitzNetwork, loss: Loss, recipe: Recipe, backend: Backend
 ) -> NetworkLearner | FusedLearner:
-    if not is_fused(backend, _why_not_fused(network, loss)):
+    if not is_fused(backend, why_torch(network, loss)):
         return NetworkLearner(network, loss, recipe)
     precision: Precision = "float64" if network.dtype == torch.float64 else "float32"
     return FusedLearner([network], loss, recipe, precision=precision)
 
 
-def _why_not_fused(network: LipschitzNetwork, loss: Loss) -> str | None:
-    """What the fused trainer lacks for this network, or None."""
+def why_torch(network: LipschitzNetwork, loss: Loss) -> str | None:
+    """What the fused trainer lacks for a network and a loss, so that torch trains it, or None."""
     if type(network) not in (LipschitzNetwork, MonotonicNetwork):
         return f"{type(network).__name__} may compute something else"
     if reason := why_not_stackable(network):
