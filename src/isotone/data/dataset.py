@@ -51,6 +51,10 @@ class Dataset(Table):
     )
 
     @property
+    def first_file(self) -> str:
+        return self.files[0].path
+
+    @property
     def sizes(self) -> list[int]:
         """Bytes of every file."""
         return [Path(file.path).stat().st_size for file in self.files]

@@ -51,6 +51,11 @@ class Table(ABC):
     columns: tuple[str, ...]
     n_rows: int | None
 
+    @property
+    def first_file(self) -> str:
+        """Path of the file, or of the first one, if there are several."""
+        return self.path
+
     def batches(
         self, columns: Sequence[str], n_rows: int = BATCH_ROWS
     ) -> Iterator[pa.RecordBatch]:
@@ -181,8 +186,8 @@ def index_columns(table: Table) -> tuple[str, ...]:
     They name rows instead of describing them. In rows sorted by what is learned, such a column
     predicts it perfectly, and means nothing.
     """
-    is_parquet = suffix_of(table.path) in (".parquet", ".pq")
-    noted = parquetfile.noted_index(table.path) if is_parquet else ()
+    is_parquet = suffix_of(table.first_file) in (".parquet", ".pq")
+    noted = parquetfile.noted_index(table.first_file) if is_parquet else ()
     found = (n for n in table.columns if n in noted or _UNNAMED.fullmatch(n))
     return tuple(dict.fromkeys(found))
 

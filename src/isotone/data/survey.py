@@ -1,0 +1,313 @@
+"""The survey: a first pass over a data set that does not fit into memory.
+
+It counts what must be complete, and takes a sample from which the rest is decided. Rows are drawn
+by their numbers alone. Rows that are like no others are added: the first of every category and
+class, the first with a missing value in a column, and those with the lowest and the highest
+number of a column. So the categories, the ranges and the missing values of the sample are those of
+all rows. A row that was drawn stands for many, an added one for itself: their weights say so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from isotone.data.dataset import Dataset
+from isotone.data.source import Source
+from isotone.data.table import BATCH_ROWS
+from isotone.inputs.cells import decoded, is_text, labels, numbers_of
+from isotone.inputs.frames import is_category
+from isotone.typing import Floats, Integers
+
+SMALL_ROWS = 2**18  # up to which a data set is read as a table
+SAMPLE_ROWS = 2**17  # that are drawn, and held out at most
+MAX_LABELS = 1024  # different values of a column that are told apart
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rows of a data set.
+
+    Parameters
+    ----------
+    X : the features
+    cells : the target
+    weight : of every row, times the number of rows that it stands for
+    rows : their numbers within the data set
+    """
+
+    X: pa.Table
+    cells: pa.Array
+    weight: Floats
+    rows: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What a first pass found.
+
+    Parameters
+    ----------
+    sample : rows that stand for all
+    held : rows to judge by, which are not in the sample, and not to be learned from
+    n_rows, total : number of rows that count, and their weight
+    classes : weight of every value of the target; None if these are more than `MAX_LABELS`
+    missing : number of missing values by feature, where there are some, and the file and the row
+        of the first
+    digest : tells the rows from others
+    """
+
+    source: Source
+    sample: Part
+    held: Part
+    n_rows: int
+    total: float
+    classes: dict[Any, float] | None
+    missing: dict[str, tuple[int, str, int]]
+    digest: str
+
+
+def is_small(dataset: Dataset) -> bool:
+    """Whether a data set is to be read as a table, and needs no survey."""
+    return (dataset.n_rows or 0) <= SMALL_ROWS
+
+
+def take_survey(
+    source: Source,
+    *,
+    n_held: int = 0,
+    seed: int = 0,
+    on_rows: Callable[[int], object] = lambda n: None,
+) -> Survey:
+    """Read all rows once; `SAMPLE_ROWS` of them are the sample.
+
+    Parameters
+    ----------
+    n_held : number of rows to hold out; more than `SAMPLE_ROWS` are not
+    on_rows : called with the number of rows of every batch that is read
+    """
+    drawn = _draw(source.dataset.n_rows or 0, min(n_held, SAMPLE_ROWS), SAMPLE_ROWS, seed)
+    survey = _Surveying(source, drawn)
+    for batch, path, first_row, number in _batches(source):
+        rows, places = source.read(batch, path, first_row)
+        survey.see(rows, path, first_row + places, number + places)
+        on_rows(len(batch))
+    return survey.finish()
+
+
+def _draw(n_rows: int, n_held: int, n_sample: int, seed: int) -> tuple[Integers, Integers]:
+    """Ascending numbers of rows to hold out, and of others to sample."""
+    n_held = min(n_held, n_rows)
+    n_drawn = min(n_held + n_sample, n_rows)
+    drawn = np.random.default_rng(seed).choice(n_rows, n_drawn, replace=False)
+    return np.sort(drawn[:n_held]), np.sort(drawn[n_held:])
+
+
+def _batches(source: Source) -> Iterator[tuple[pa.RecordBatch, str, int, int]]:
+    """Batches with their file, and the numbers of their first row in file and data set."""
+    number = 0
+    for file in source.dataset.files:
+        first_row = 0
+        for batch in file.batches(source.columns, BATCH_ROWS):
+            yield batch, file.path, first_row, number
+            first_row += len(batch)
+            number += len(batch)
+
+
+class _Surveying:
+    """What was seen so far."""
+
+    def __init__(self, source: Source, drawn: tuple[Integers, Integers]) -> None:
+        self.source, self.drawn = source, drawn
+        self.taken: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
+        self.numbers: tuple[list[Integers], list[Integers]] = ([], [])
+        self.columns = {
+            n: _Column(n in source.categories, n == source.target) for n in source.columns
+        }
+        self.single: dict[tuple[str, Any], tuple[int, pa.RecordBatch]] = {}
+        self.classes: dict[Any, float] | None = {}
+        self.missing: dict[str, tuple[int, str, int]] = {}
+        self.n_rows, self.total = 0, 0.0
+        self.digest = hashlib.sha256()
+
+    def see(self, rows: pa.RecordBatch, path: str, places: Integers, numbers: Integers) -> None:
+        """Rows of a file: their numbers there, and within the data set."""
+        if not len(rows):
+            return
+        for drawn, taken, found in zip(self.drawn, self.taken, self.numbers, strict=True):
+            low, high = np.searchsorted(drawn, [numbers[0], numbers[-1] + 1])
+            own = np.searchsorted(numbers, drawn[low:high])
+            own = own[numbers[own] == drawn[low:high]]
+            taken.append(rows.take(own))
+            found.append(numbers[own])
+        for name, column in self.columns.items():
+            cells = rows.column(name)
+            for key, row in column.see(cells, name):
+                self.single[name, key] = int(numbers[row]), rows.take([row])
+            if column.n_missing and name in self.source.features:
+                n, where, first = self.missing.get(name, (0, path, int(places[column.row])))
+                self.missing[name] = n + column.n_missing, where, first
+            self.digest.update(f"{name} {column.sum}".encode())
+        weight = _weights(rows, self.source)
+        self.n_rows, self.total = self.n_rows + len(rows), self.total + float(weight.sum())
+        self._count_classes(rows.column(self.source.target), weight)
+
+    def _count_classes(self, cells: pa.Array, weight: Floats) -> None:
+        if self.classes is None:
+            return
+        encoded = decoded(cells).dictionary_encode()
+        sums = np.bincount(encoded.indices.to_numpy(), weight, len(encoded.dictionary))
+        for value, total in zip(encoded.dictionary.to_pylist(), sums.tolist(), strict=True):
+            self.classes[value] = self.classes.get(value, 0.0) + total
+        if len(self.classes) > MAX_LABELS:
+            self.classes = None
+
+    def finish(self) -> Survey:
+        if not self.total > 0 or not np.isfinite(self.total):
+            what = (
+                "no rows" if self.source.weight is None else f"a weight of {self.total:g} in all"
+            )
+            raise ValueError(
+                f"{self.source.dataset.path!r} has {what}; training needs rows of positive, "
+                "finite weight: give others"
+            )
+        held, sample = (np.concatenate(numbers) for numbers in self.numbers)
+        known = set(sample.tolist())
+        added = {n: row for n, row in self.single.values() if n not in known}
+        kept = ~np.isin(held, list(added))
+        stands_for = np.repeat([self.n_rows / max(len(sample), 1), 1.0], [len(sample), len(added)])
+        sample = np.concatenate([sample, np.array(list(added), np.int64)])
+        return Survey(
+            self.source,
+            self._part([*self.taken[1], *added.values()], sample, stands_for),
+            self._part(self.taken[0], held, np.ones(len(held)), kept),
+            self.n_rows,
+            self.total,
+            self.classes,
+            self.missing,
+            self.digest.hexdigest(),
+        )
+
+    def _part(
+        self,
+        batches: Iterable[pa.RecordBatch],
+        numbers: Integers,
+        stands_for: Floats,
+        kept: Any = slice(None),
+    ) -> Part:
+        table = joined(batches, self.source)
+        weight = _weights(table, self.source) * stands_for
+        rows = np.arange(len(table))[kept]
+        X, cells = table.select(self.source.features), table[self.source.target].combine_chunks()
+        return Part(X.take(rows), cells.take(pa.array(rows)), weight[rows], numbers[rows])
+
+
+def joined(batches: Iterable[pa.RecordBatch], source: Source) -> pa.Table:
+    """One table of what a source read, in which categories are stored as such."""
+    parts, columns = list(batches), {}
+    for name in source.columns:
+        chunks = [batch.column(name) for batch in parts]
+        _check_alike(chunks, name)
+        column = pa.chunked_array(chunks).combine_chunks()
+        columns[name] = column.dictionary_encode() if name in source.categories else column
+    return pa.table(columns)
+
+
+def _check_alike(chunks: list[pa.Array], name: str) -> None:
+    orders = [
+        chunk.dictionary for chunk in chunks if is_category(chunk.type) if chunk.type.ordered
+    ]
+    if any(order != orders[0] for order in orders):
+        raise ValueError(
+            f"the categories of column {name!r} are stored in different orders in different "
+            "files; they must have one order: write them alike, or give it with `--ordered`"
+        )
+    kinds = sorted({str(chunk.type) for chunk in chunks if not is_category(chunk.type)})
+    if len(kinds) > 1:
+        raise ValueError(
+            f"column {name!r} is of type {kinds[0]} in some files and {kinds[1]} in others; types "
+            "must agree: write the files alike"
+        )
+
+
+def _weights(rows: pa.RecordBatch | pa.Table, source: Source) -> Floats:
+    if source.weight is None:
+        return np.ones(len(rows))
+    return np.asarray(rows.column(source.weight).to_numpy(), dtype=np.float64)
+
+
+@dataclass
+class _Column:
+    """What was seen of one column: labels, or the lowest and the highest number.
+
+    Parameters
+    ----------
+    is_category : whether texts are never numbers
+    is_target : whether numbers may be labels as well
+    n_missing, row : missing values of the latest batch, and the place of the first
+    sum : of numbers, or of places of labels, in that batch
+    """
+
+    is_category: bool
+    is_target: bool
+    labels: set[Any] = field(default_factory=set)
+    low: float = np.inf
+    high: float = -np.inf
+    n_missing: int = 0
+    row: int = 0
+    sum: float = 0.0
+
+    def see(self, cells: pa.Array, name: str) -> Iterator[tuple[Any, int]]:
+        """Rows that are like none before, each with what it is the first of."""
+        if pa.types.is_floating(cells.type):
+            yield from self._numbers(cells.to_numpy(zero_copy_only=False))
+        if not pa.types.is_floating(cells.type) or (self.is_target and self._is_open):
+            yield from self._labels(cells, name)
+
+    @property
+    def _is_open(self) -> bool:
+        """Whether labels are still told apart."""
+        return len(self.labels) <= MAX_LABELS
+
+    def _numbers(self, values: Floats) -> Iterator[tuple[Any, int]]:
+        gaps = np.isnan(values)
+        self._count_missing(gaps)
+        self.sum = float(np.nansum(values))
+        if self.n_missing and "missing" not in self.labels:
+            self.labels.add("missing")
+            yield "missing", self.row
+        low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+        if low < self.low:
+            self.low = float(low)
+            yield "low", int(np.nanargmin(values))
+        if high > self.high:
+            self.high = float(high)
+            yield "high", int(np.nanargmax(values))
+
+    def _labels(self, cells: pa.Array, name: str) -> Iterator[tuple[Any, int]]:
+        encoded = cells if is_category(cells.type) else cells.dictionary_encode()
+        codes = encoded.indices.fill_null(-1).to_numpy()
+        self._count_missing(codes < 0)
+        self.sum = float(codes.sum())
+        texts = [*labels(encoded.dictionary, name).to_pylist(), None]  # -1 is the last
+        if self._is_open:
+            places, firsts = np.unique(codes, return_index=True)
+            new = {texts[place]: row for place, row in zip(places, firsts.tolist(), strict=True)}
+            new = {text: row for text, row in new.items() if text not in self.labels}
+            self.labels |= new.keys()
+            if self._is_open or not pa.types.is_floating(cells.type):
+                yield from list(new.items())[: MAX_LABELS + 1]  # numbers are no labels if so many
+        elif is_text(cells.type) and not self.is_category and self.low > 0:
+            strange = np.isinf(numbers_of(cells, name))
+            if strange.any():  # no column of numbers after all
+                self.low = 0.0
+                yield "strange", int(strange.argmax())
+
+    def _count_missing(self, gaps: Any) -> None:
+        self.n_missing = int(np.count_nonzero(gaps))
+        self.row = int(gaps.argmax()) if self.n_missing else 0
