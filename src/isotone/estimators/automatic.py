@@ -20,7 +20,7 @@ FALLBACK = 1.0  # λ for fewer
 _N_FOLDS = 3
 CROSS_VALIDATED = 2048  # rows up to which λ is chosen on folds, beyond which on one part
 FEWEST_EPOCHS = 4  # of a search, and one more than its patience
-_VISITS, _MOST_EPOCHS, _LEAST_EPOCHS = 1_000_000, 200, 24
+_VISITS, _MOST_EPOCHS, _FEW_EPOCHS = 1_000_000, 200, 24
 _SIZES = (64, 4000), (128, 16000), (256, np.inf)  # of batches of a search, up to so many rows
 _BATCHES = 8  # per epoch, unless they would become too small or too large
 _SMALLEST_BATCH, _LARGEST_BATCH = 32, 512
@@ -48,8 +48,9 @@ def searched_batch_size(n_rows: int) -> int:
 
 
 def n_epochs(n_rows: int) -> int:
-    """Most epochs of a search: fewer the more rows there are."""
-    return int(np.clip(_VISITS // n_rows, _LEAST_EPOCHS, _MOST_EPOCHS))
+    """Most epochs of a search: 200 up to 5000 rows, 24 from 40 000 to a million, then fewer."""
+    most = max(1, _FEW_EPOCHS * _VISITS // n_rows)
+    return min(int(np.clip(_VISITS // n_rows, _FEW_EPOCHS, _MOST_EPOCHS)), most)
 
 
 def learning_rate(is_learned: bool) -> float:

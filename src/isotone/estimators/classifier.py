@@ -142,12 +142,15 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         self,
         X: Any,
         y: Any,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ArrayLike | str | None = None,
         *,
         eval_set: Any = None,
         callbacks: Sequence[Callable[[int, History], Any]] | None = None,
     ) -> Self:
         """Learn from raw rows (n_rows, n_features), dense or sparse, and their classes.
+
+        `X` may be a `pyarrow.dataset.Dataset` of Parquet files, or the path of a directory of
+        them, of any size; `y` and `sample_weight` are then names of columns.
 
         Parameters
         ----------
@@ -158,13 +161,18 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
             every epoch of members that may be kept; their training stops if one returns True
         """
         watch = Watch.of(eval_set, callbacks)
+        X, y, sample_weight, stream = self._in_memory(X, y, sample_weight)
         parameters, rows = self._read(X, y, sample_weight)
         check_classification_targets(rows.y)
         self.classes_, labels = np.unique(rows.y, return_inverse=True)
         self._check_classes()
         turned = self.positive is not None and self.positive == self.classes_.tolist()[0]
         self._sign = -1 if turned else 1  # whether the network scores the first of two classes
-        weight = rows.weights() * self._class_weights(rows.y, rows.weights())[labels]
+        counted = (rows.y, rows.weights()) if stream is None else stream.totals()
+        class_weight = self._class_weights(*counted)
+        if stream is not None:
+            stream = stream.of_classes(self.classes_, class_weight, self._sign)
+        weight = rows.weights() * class_weight[labels]
         return self._learn(
             parameters,
             Rows(rows.x, self._numbered(labels), weight),
@@ -172,6 +180,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
             n_outputs=self._n_logits,
             watch=watch,
             classes=tuple(str(name) for name in self.classes_[:: self._sign]),
+            stream=stream,
         )
 
     def decision_function(self, X: Any) -> Floats:

@@ -38,6 +38,7 @@ from isotone.estimators.parameters import (
     Units,
     Watch,
 )
+from isotone.estimators.stream import Stream, in_memory
 from isotone.estimators.trial import Task
 from isotone.estimators.units import TargetUnits
 from isotone.estimators.validation import (
@@ -188,6 +189,16 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     def _directions(self, names: list[str], n_outputs: int) -> Signs:
         return directions(self._by_name("monotonic_cst", self.monotonic_cst), names, n_outputs)
 
+    def _in_memory(self, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any, Stream | None]:
+        """Rows in memory, or a sample of the stream behind them."""
+
+        def n_held(n_rows: int) -> int:
+            parameters = Parameters.of(self)  # before anything is read
+            fraction = parameters.validation_fraction
+            return round(fraction * n_rows) if parameters.early_stopping else 0
+
+        return in_memory(X, y, weight, n_held, bool(self.verbose))
+
     def _read(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, **check: Any
     ) -> tuple[Parameters, Rows]:
@@ -229,8 +240,9 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         n_outputs: int,
         watch: Watch,
         classes: tuple[str, ...] | None = None,
+        stream: Stream | None = None,
     ) -> Self:
-        """Fit the network to targets (n_rows, n_targets)."""
+        """Fit the network to targets (n_rows, n_targets), or to those of a stream."""
         refuse_one_score(parameters.on_unseen, n_outputs)
         names = self._names()
         table = self._directions(names, n_outputs)

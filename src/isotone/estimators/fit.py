@@ -17,10 +17,12 @@ from isotone.estimators.directions import check_lipschitz
 from isotone.estimators.members import Run, learn, scan
 from isotone.estimators.observations import hold_out
 from isotone.estimators.parameters import Parameters
-from isotone.estimators.search import candidates, plan, search
+from isotone.estimators.search import candidates, plan, scout, search
+from isotone.estimators.stream import Stream
 from isotone.estimators.trial import Task, Trial
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Inputs
+from isotone.nn.network import MonotonicNetwork
 from isotone.training.learners import is_fused_loss
 from isotone.training.recipe import History, Recipe
 from isotone.typing import Floats
@@ -37,19 +39,32 @@ class Fit:
     lipschitz: Floats
 
 
-def fit_network(task: Task, parameters: Parameters, tiles: Mapping[str, int], run: Run) -> Fit:
+def fit_network(
+    task: Task,
+    parameters: Parameters,
+    tiles: Mapping[str, int],
+    run: Run,
+    stream: Stream | None = None,
+) -> Fit:
     """Learn a task with the parameters of an estimator.
 
     Parameters
     ----------
     tiles : by name, of columns that are to have knots
+    stream : the rows that members learn from, if those of the task are only a sample
     """
     if not _is_searched(task, parameters):
-        return _fit_given(task, parameters, tiles, run)
+        return _fit_given(task, parameters, tiles, run, stream)
     n_rows = len(task.rows)
     size = automatic.searched_batch_size(n_rows)
     recipe = plan(_recipe(parameters, size, True, run.seed), n_rows)
-    found = search(candidates(task, parameters, tiles), recipe, run)
+    trials = candidates(task, parameters, tiles)
+    if stream is not None:
+        trial = scout(trials, recipe, run.seed)
+        given = _recipe(parameters, size, True, run.seed)
+        brief = replace(given, epochs=min(given.epochs, automatic.n_epochs(len(stream))))
+        return _fit_learned(trial, brief, run, stream)
+    found = search(trials, recipe, run)
     if n_rows <= automatic.CROSS_VALIDATED and not tiles:
         given = Trial(task, parameters, {}, learns_lipschitz=False)
         every = np.full(len(given.own), np.nan)
@@ -69,38 +84,76 @@ def _is_searched(task: Task, parameters: Parameters) -> bool:
     return not Trial(task, parameters, {}, learns_lipschitz=False).design.reaches
 
 
-def _fit_given(task: Task, parameters: Parameters, tiles: Mapping[str, int], run: Run) -> Fit:
+def _fit_given(
+    task: Task,
+    parameters: Parameters,
+    tiles: Mapping[str, int],
+    run: Run,
+    stream: Stream | None = None,
+) -> Fit:
     """With λ as they are given, learned, or one for all that have none."""
     is_learned = isinstance(parameters.lipschitz, str) and parameters.lipschitz == "learned"
     trial = Trial(task, parameters, tiles, is_learned)
-    _tell_knots(trial)
-    recipe = _given_recipe(trial, run.seed)
+    recipe = _given_recipe(trial, run.seed, stream)
     if is_learned:
-        lipschitz = np.full(len(task.columns), parameters.lipschitz_max)
-    else:
-        lipschitz = check_lipschitz(parameters.lipschitz, task.columns)
+        return _fit_learned(trial, recipe, run, stream)
+    lipschitz = check_lipschitz(parameters.lipschitz, task.columns)
     scaled = lipschitz[trial.own] / trial.units
     if np.isnan(lipschitz).any():
-        best = _choose(trial, recipe, scaled, run)
+        brief = recipe if stream is None else stream.scan_recipe(recipe)
+        best = _choose(trial, brief, scaled, run)
         scaled = np.where(np.isnan(scaled), best, scaled)
         lipschitz = np.where(np.isnan(lipschitz), trial.steepest(scaled), lipschitz)
     members = trial.build(scaled, parameters.n_members, run.seed)
-    fraction = parameters.validation_fraction
-    is_left_out = parameters.early_stopping and trial.validation is None
-    history, _ = learn(
+    history = _train(trial, members, recipe, run, stream)
+    return Fit(trial.freeze(members), history, lipschitz)
+
+
+def _fit_learned(trial: Trial, recipe: Recipe, run: Run, stream: Stream | None) -> Fit:
+    """With λ that members learn from all rows."""
+    most = trial.parameters.lipschitz_max / trial.units
+    members = trial.build(most, trial.parameters.n_members, run.seed)
+    history = _train(trial, members, recipe, run, stream)
+    lipschitz = trial.learned(members)
+    return Fit(trial.freeze(members), history, lipschitz)
+
+
+def _train(
+    trial: Trial, members: list[MonotonicNetwork], recipe: Recipe, run: Run, stream: Stream | None
+) -> History:
+    """Let the members learn, from rows in memory or from a stream."""
+    task, parameters, checkpoint = trial.task, trial.parameters, run.file("members")
+    progress = bool(parameters.verbose)
+    _tell_knots(trial)
+    if stream is None:
+        is_left_out = parameters.early_stopping and trial.validation is None
+        fraction = parameters.validation_fraction
+        return learn(
+            trial.design,
+            members,
+            trial.rows,
+            recipe,
+            folds=hold_out(task.rows, fraction, run.seed) if is_left_out else None,
+            validation=trial.validation,
+            checkpoint=checkpoint,
+            progress=progress,
+            stops=run.stops,
+        )[0]
+    if parameters.verbose:
+        print(stream.describe())
+    held = stream.held_out(task.inputs) if parameters.early_stopping else None
+    validation = trial.validation if held is None else trial.scaled(held)
+    return stream.learn(
         trial.design,
         members,
-        trial.rows,
+        task.inputs,
+        trial.scaled,
         recipe,
-        folds=hold_out(task.rows, fraction, run.seed) if is_left_out else None,
-        validation=trial.validation,
-        checkpoint=run.file("members"),
-        progress=bool(parameters.verbose),
+        validation=validation,
+        checkpoint=checkpoint,
+        progress=progress,
         stops=run.stops,
     )
-    if is_learned:
-        lipschitz = trial.learned(members)
-    return Fit(trial.freeze(members), history, lipschitz)
 
 
 def _tell_knots(trial: Trial) -> None:
@@ -111,8 +164,8 @@ def _tell_knots(trial: Trial) -> None:
         print(f"seen through knots, in place of a scaling: {', '.join(names)}")
 
 
-def _given_recipe(trial: Trial, seed: int) -> Recipe:
-    n_rows = len(trial.rows)
+def _given_recipe(trial: Trial, seed: int, stream: Stream | None = None) -> Recipe:
+    n_rows = len(trial.task.rows if stream is None else stream)
     size = automatic.batch_size(n_rows)
     recipe = _recipe(trial.parameters, size, trial.learns_lipschitz, seed)
     return replace(recipe, batch_size=min(recipe.batch_size, n_rows))
@@ -133,7 +186,7 @@ def _recipe(parameters: Parameters, batch_size: int, is_learned: bool, seed: int
 
 def _choose(trial: Trial, recipe: Recipe, lipschitz: Floats, run: Run) -> float:
     """The λ, one for all inputs that have none yet, with the least loss on left-out rows."""
-    if len(trial.rows) < automatic.FEWEST:
+    if len(trial.task.rows) < automatic.FEWEST:
         return automatic.FALLBACK
     ladder = automatic.LADDER
     best = ladder[int(np.argmin(_climb(trial, recipe, lipschitz, run)))]

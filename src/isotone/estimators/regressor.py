@@ -57,16 +57,19 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         self,
         X: Any,
         y: Any,
-        sample_weight: ArrayLike | None = None,
+        sample_weight: ArrayLike | str | None = None,
         *,
         eval_set: Any = None,
         callbacks: Sequence[Callable[[int, History], Any]] | None = None,
     ) -> Self:
         """Learn from raw rows and their targets, (n_rows,) or (n_rows, n_targets).
 
-        The other arguments are those of `MonotonicClassifier.fit`.
+        `X` may be a `pyarrow.dataset.Dataset` of Parquet files, or the path of a directory of
+        them, of any size; `y` and `sample_weight` are then names of columns. The other arguments
+        are those of `MonotonicClassifier.fit`.
         """
         watch = Watch.of(eval_set, callbacks)
+        X, y, sample_weight, stream = self._in_memory(X, y, sample_weight)
         parameters, rows = self._read(X, y, sample_weight, multi_output=True, y_numeric=True)
         self._one_column = rows.y.ndim == 1
         self._n_targets = 1 if self._one_column else rows.y.shape[1]
@@ -74,7 +77,9 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         levels = self._levels(table)
         loss = Quantile(levels) if self.loss == "quantile" else LOSSES[self.loss]()
         n_outputs = max(table.shape[1], len(levels))
-        return self._learn(parameters, replace(rows, y=table), loss, n_outputs, watch)
+        return self._learn(
+            parameters, replace(rows, y=table), loss, n_outputs, watch, stream=stream
+        )
 
     def predict(self, X: Any) -> Floats:
         """The target of every row; with several quantiles a column for each."""

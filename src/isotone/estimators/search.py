@@ -59,16 +59,26 @@ class Found:
         return float(np.mean(self.history.validation, axis=1).min())
 
 
+def scout(trials: list[Trial], recipe: Recipe, seed: int) -> Trial:
+    """The trial that is best in the first epochs."""
+    if len(trials) == 1:
+        return trials[0]
+    parts = _parts(trials[0], seed)
+    until = max(automatic.FEWEST_EPOCHS, round(_SHARE * recipe.epochs))
+    runs = (_train(trial, _N_SCOUTS, recipe, parts, Run(seed), until) for trial in trials)
+    return _best(runs).trial
+
+
 def search(trials: list[Trial], recipe: Recipe, run: Run) -> Found:
     """The best of some trials."""
-    parameters, rows = trials[0].parameters, trials[0].task.rows
-    parts = folds(rows, max(parameters.n_members, _FEWEST_FOLDS), run.seed)
-    if len(trials) > 1 and len(rows) > _SMALL:
-        until = max(automatic.FEWEST_EPOCHS, round(_SHARE * recipe.epochs))
-        brief = Run(run.seed)
-        trials = [_best(_train(t, _N_SCOUTS, recipe, parts, brief, until) for t in trials).trial]
-    n = parameters.n_members
+    if len(trials[0].task.rows) > _SMALL:
+        trials = [scout(trials, recipe, run.seed)]
+    parts, n = _parts(trials[0], run.seed), trials[0].parameters.n_members
     return _best(_train(trial, n, recipe, parts, run) for trial in trials)
+
+
+def _parts(trial: Trial, seed: int) -> Indices:
+    return folds(trial.task.rows, max(trial.parameters.n_members, _FEWEST_FOLDS), seed)
 
 
 def _train(

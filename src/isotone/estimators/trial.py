@@ -86,13 +86,13 @@ class Trial:
 
     @cached_property
     def rows(self) -> Rows:
-        return self._scaled(self.task.rows)
+        return self.scaled(self.task.rows)
 
     @cached_property
     def validation(self) -> Rows | None:
-        return None if self.task.validation is None else self._scaled(self.task.validation)
+        return None if self.task.validation is None else self.scaled(self.task.validation)
 
-    def _scaled(self, raw: Rows) -> Rows:
+    def scaled(self, raw: Rows) -> Rows:
         """Scaled rows in float32, looked up where the fused trainer takes them."""
         loss, weight = self.task.loss, raw.weight
         y = self.task.units.standardize(raw.y)

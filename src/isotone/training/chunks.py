@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from isotone.data.dataset import Dataset
+from isotone.data.table import BATCH_ROWS
 from isotone.training.fields import Looked, compress
 from isotone.training.lanes import Lanes, Piece, ahead, plan_chunks
 from isotone.training.learners import FusedLearner
@@ -49,9 +50,10 @@ class Chunks:
     Parameters
     ----------
     columns : names of those that `convert` needs
-    convert : scaled rows of a batch; it gets the row group, too, and the number of the batch's
-        first row within its file. Weights are not divided by anything
+    convert : scaled rows of a batch, or None if none of them count; it gets the file, too, and the
+        number of the first row there. Weights are not divided by anything
     width : numbers that are kept of a row
+    batch_rows : rows that are converted at once, at most
     left_out : numbers of rows not to learn from, ascending
     mean_weight : of all rows
     key : what tells this conversion from others
@@ -59,8 +61,9 @@ class Chunks:
 
     dataset: Dataset
     columns: Sequence[str]
-    convert: Callable[[pa.RecordBatch, str, int], Rows]
+    convert: Callable[[pa.RecordBatch, str, int], Rows | None]
     width: int
+    batch_rows: int = BATCH_ROWS
     left_out: Integers = field(default_factory=lambda: np.empty(0, np.int64))
     mean_weight: float = 1.0
     key: bytes = b""
@@ -87,7 +90,8 @@ class Chunks:
         self, epoch: int, recipe: Recipe, first: int, fields: Sequence[int]
     ) -> Iterator[Chunk]:
         """The chunks of an epoch from a number on."""
-        lanes, plan = Lanes(self.dataset, self.columns), self.plan(epoch, recipe)
+        lanes = Lanes(self.dataset, self.columns, self.batch_rows)
+        plan = self.plan(epoch, recipe)
         sizes = [sum(piece.n_rows for piece in chunk) for chunk in plan]
         ends = np.cumsum(sizes) / len(self)
         for number in range(first, len(plan)):
@@ -102,10 +106,11 @@ class Chunks:
         for batch, row in lanes.read(piece):
             number = group.start + row
             low, high = np.searchsorted(self.left_out, [number, number + batch.num_rows])
-            if high - low < batch.num_rows:
-                rows = self.convert(batch, group.path, group.first_row + row)
-                kept = np.delete(np.arange(len(rows)), self.left_out[low:high] - number)
-                rows = rows if high == low else rows[kept]
+            if high > low:
+                kept = np.delete(np.arange(len(batch)), self.left_out[low:high] - number)
+                batch = batch.take(kept)
+            rows = self.convert(batch, group.path, group.first_row + row) if len(batch) else None
+            if rows is not None:
                 yield _Part(compress(rows.x, fields) if fields else rows.x, rows.y, rows.weight)
 
     def _order(self, n_rows: int, weight: Floats | None, key: str) -> NDArray[np.int32]:

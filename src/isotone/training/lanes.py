@@ -15,10 +15,10 @@ from typing import NamedTuple, TypeVar
 import pyarrow as pa
 
 from isotone.data.dataset import Dataset
+from isotone.data.table import BATCH_ROWS
 from isotone.training.orders import order_of_rows
 
 N_LANES = 8
-_MOST_ROWS = 65536  # of a piece
 
 T = TypeVar("T")
 
@@ -48,7 +48,7 @@ def plan_chunks(
     [(0, 1, 1)]
     """
     waiting = order_of_rows(len(lengths), seed, epoch).tolist()
-    most = min(max(n_rows // n_lanes, 1), _MOST_ROWS)
+    most = min(max(n_rows // n_lanes, 1), BATCH_ROWS)
     lanes: list[tuple[int, int]] = []  # the groups that are being read, and where
     chunks: list[list[Piece]] = [[]]
     room = n_rows
@@ -73,10 +73,14 @@ class Lanes:
     Parameters
     ----------
     columns : names of those to read
+    batch_rows : rows of a batch, at most
     """
 
-    def __init__(self, dataset: Dataset, columns: Sequence[str]) -> None:
+    def __init__(
+        self, dataset: Dataset, columns: Sequence[str], batch_rows: int = BATCH_ROWS
+    ) -> None:
         self.dataset, self.columns = dataset, dataset.find(columns)
+        self.batch_rows = batch_rows
         self._lanes: dict[int, _Lane] = {}
 
     def read(self, piece: Piece) -> Iterator[tuple[pa.RecordBatch, int]]:
@@ -86,7 +90,7 @@ class Lanes:
         """
         if piece.group not in self._lanes:
             group = self.dataset.groups[piece.group]
-            n_rows = min(piece.n_rows, _MOST_ROWS)
+            n_rows = min(piece.n_rows, self.batch_rows)
             batches = self.dataset.group_batches(group, self.columns, n_rows)
             self._lanes[piece.group] = _Lane(batches)
         yield from self._lanes[piece.group].read(piece.start, piece.n_rows)

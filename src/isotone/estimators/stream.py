@@ -1,0 +1,298 @@
+"""Streams: fitting an estimator to a data set that does not fit into memory.
+
+Scaling, knots, fills and a λ that is chosen come from a sample, by the same code as for rows in
+memory. Categories, classes, missing values and ranges are those of all rows, see
+`isotone.data.survey`. The members then learn from all rows in the fused trainer. A data set of up
+to `SMALL_ROWS` rows is read as a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.fs
+from numpy.typing import NDArray
+from rich.progress import Progress
+
+from isotone.data.dataset import Dataset, open_dataset
+from isotone.data.index import index_columns
+from isotone.data.source import Source
+from isotone.data.survey import MAX_LABELS, Survey, is_small, joined, take_survey
+from isotone.estimators import members as stacks
+from isotone.estimators.members import Design
+from isotone.inputs.cells import decoded, is_text
+from isotone.inputs.chain import Inputs
+from isotone.inputs.frames import is_category
+from isotone.nn.network import MonotonicNetwork
+from isotone.training.chunks import ChunkLearner, Chunks
+from isotone.training.learners import why_not_fused
+from isotone.training.recipe import History, Recipe, fit
+from isotone.training.rows import Rows
+from isotone.typing import Floats
+
+_SCANNED = 2**22  # rows that a member of a scan visits, at most
+_NUMBERS_AT_ONCE = 2**20  # of rows that are being scaled
+
+
+def values_of(cells: pa.Array) -> NDArray[Any]:
+    """Targets as NumPy has them."""
+    column = decoded(cells)
+    if is_text(column.type):
+        return np.array(column.to_pylist(), dtype=np.str_)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """The rows of a surveyed data set, for an estimator.
+
+    Parameters
+    ----------
+    values : gives the targets, values or classes, of cells
+    classes : sorted, those that `values` gives; None for a regression
+    class_weight : by class
+    sign : -1 if the first of two classes is the one that is scored
+    """
+
+    survey: Survey
+    values: Callable[[pa.Array], NDArray[Any]] = values_of
+    classes: NDArray[Any] | None = None
+    class_weight: Floats | None = None
+    sign: int = 1
+
+    def __len__(self) -> int:
+        """Number of rows that are learned from."""
+        return self.survey.n_rows - len(self.survey.held.rows)
+
+    @property
+    def table(self) -> tuple[pa.Table, NDArray[Any], Floats]:
+        """Features, targets and weights of the sample."""
+        sample = self.survey.sample
+        return sample.X, self.values(sample.cells), sample.weight
+
+    def totals(self) -> tuple[NDArray[Any], Floats]:
+        """Classes, and the weight of each among all rows."""
+        found = self.survey.classes
+        if found is None:
+            raise ValueError(
+                f"the target {self.survey.source.target!r} holds more than {MAX_LABELS} different "
+                "values, which cannot all be classes; fit a MonotonicRegressor, or merge classes"
+            )
+        cells = decoded(self.survey.sample.cells)
+        return self.values(pa.array(list(found), cells.type)), np.array(list(found.values()))
+
+    def of_classes(self, classes: NDArray[Any], class_weight: Floats, sign: int) -> Stream:
+        """The stream whose targets are numbers of classes."""
+        return replace(self, classes=classes, class_weight=class_weight, sign=sign)
+
+    def held_out(self, inputs: Inputs) -> Rows:
+        """Features, targets and weights of rows that are not learned from."""
+        held = self.survey.held
+        y, factor = self._targets(held.cells)
+        return Rows(inputs.encode(held.X), y, held.weight * factor)
+
+    def learn(
+        self,
+        design: Design,
+        members: list[MonotonicNetwork],
+        inputs: Inputs,
+        scale: Callable[[Rows], Rows],
+        recipe: Recipe,
+        *,
+        validation: Rows | None,
+        checkpoint: Path | None,
+        progress: bool,
+        stops: Callable[[History], bool] | None = None,
+    ) -> History:
+        """Train all members on all rows.
+
+        Parameters
+        ----------
+        scale : what the networks see of rows of features
+        """
+        refuse_unfused(members[0], design)
+        learner = ChunkLearner(
+            members, design.loss, recipe, "shared", design.threads, fields=design.fields
+        )
+        lipschitz = [member.describe_lipschitz() for member in members]
+        history = fit(
+            learner,
+            self._chunks(inputs, scale, learner, design),
+            recipe,
+            validation=validation,
+            checkpoint=checkpoint,
+            checkpoint_seconds=stacks.CHECKPOINT_SECONDS,
+            identity=f"{type(learner).__name__} {design.identity()} {lipschitz}",
+            progress=progress,
+            keep_best=recipe.patience is not None,
+            stops=stops,
+        )
+        learner.unstack(members)
+        return history
+
+    def scan_recipe(self, recipe: Recipe) -> Recipe:
+        """The recipe of choosing λ on the sample: as many steps as on all rows, up to a limit."""
+        n_sample = len(self.survey.sample.rows)
+        most = min(recipe.epochs * len(self), _SCANNED)
+        return replace(recipe, epochs=max(1, most // n_sample))
+
+    def describe(self) -> str:
+        """Which rows decide what, in words."""
+        return (
+            f"scaling, knots and any choice of λ from {len(self.survey.sample.rows):,} of "
+            f"{self.survey.n_rows:,} rows; categories, classes and weights from all"
+        )
+
+    def _chunks(
+        self, inputs: Inputs, scale: Callable[[Rows], Rows], learner: ChunkLearner, design: Design
+    ) -> Chunks:
+        source, fields = self.survey.source, learner.trainer.fields
+        n_inputs = learner.trainer.layers[0]
+
+        def convert(batch: pa.RecordBatch, path: str, first_row: int) -> Rows | None:
+            cells, _ = source.read(batch, path, first_row)
+            return self._rows(cells, inputs, scale) if len(cells) else None
+
+        return Chunks(
+            source.dataset,
+            source.columns,
+            convert,
+            width=2 * len(fields) if fields else n_inputs,
+            batch_rows=max(_NUMBERS_AT_ONCE // n_inputs, 1),
+            left_out=self.survey.held.rows,
+            mean_weight=self._total() / self.survey.n_rows,
+            key=f"{self.survey.digest} {inputs.to_dict()} {self.class_weight}".encode(),
+        )
+
+    def _rows(self, cells: pa.RecordBatch, inputs: Inputs, scale: Callable[[Rows], Rows]) -> Rows:
+        source = self.survey.source
+        X = inputs.encode(pa.Table.from_batches([cells]))
+        y, factor = self._targets(cells.column(source.target))
+        rows = scale(Rows(X, y))
+        if source.weight is None and self.class_weight is None:
+            return rows
+        own = 1.0 if source.weight is None else cells.column(source.weight).to_numpy()
+        return replace(rows, weight=own * factor)
+
+    def _targets(self, cells: pa.Array) -> tuple[Floats, Floats]:
+        """Targets (n_rows, 1) as a network learns them, and the weight of their classes."""
+        if self.classes is None or self.class_weight is None:
+            y = self.values(cells).astype(np.float64)
+            return y[:, None], np.ones(len(y))
+        encoded = decoded(cells).dictionary_encode()
+        known = self.values(encoded.dictionary)
+        place = np.minimum(np.searchsorted(self.classes, known), len(self.classes) - 1)
+        if not np.array_equal(self.classes[place], known):
+            raise ValueError(
+                f"the target {self.survey.source.target!r} holds a class that it did not hold "
+                "in the first pass; files must not change while they are learned from: fit again"
+            )
+        labels = place[encoded.indices.to_numpy()]
+        y = labels if self.sign > 0 else 1 - labels
+        return y[:, None].astype(np.float64), self.class_weight[labels]
+
+    def _total(self) -> float:
+        """Weight of all rows, with that of their classes."""
+        if self.classes is None or self.class_weight is None:
+            return self.survey.total
+        labels, totals = self.totals()
+        return float(totals @ self.class_weight[np.searchsorted(self.classes, labels)])
+
+
+def refuse_unfused(member: MonotonicNetwork, design: Design) -> None:
+    """Raise `ValueError` if the fused trainer cannot train this."""
+    reason = why_not_fused(member, design.loss)
+    if reason is not None:
+        raise ValueError(
+            f"a data set is learned from by the fused trainer, and {reason}; choose another loss "
+            "or smaller `hidden_layer_sizes`, or give rows in memory"
+        )
+
+
+def in_memory(
+    X: Any, y: Any, sample_weight: Any, n_held: Callable[[int], int], verbose: bool
+) -> tuple[Any, Any, Any, Stream | None]:
+    """Rows in memory as they are; those of a small data set; or the sample of a large one.
+
+    Parameters
+    ----------
+    X : a table, a `Stream`, or a data set, of which `y` and `sample_weight` name columns
+    n_held : how many rows to hold out, of so many
+    """
+    if isinstance(X, Stream):
+        return *X.table, X
+    if not isinstance(X, pyarrow.dataset.Dataset | str | Path):
+        return X, y, sample_weight, None
+    source = open_source(X, y, sample_weight)
+    if is_small(source.dataset):
+        return *read_all(source), None
+    stream = Stream(survey(source, n_held(source.dataset.n_rows or 0), verbose))
+    return *stream.table, stream
+
+
+def survey(source: Source, n_held: int, verbose: bool) -> Survey:
+    """The survey of a source; a bar shows the time left."""
+    with Progress(disable=not verbose) as bar:
+        task = bar.add_task("first pass", total=source.dataset.n_rows)
+        return take_survey(source, n_held=n_held, on_rows=lambda n: bar.advance(task, n))
+
+
+def read_all(source: Source) -> tuple[pa.Table, NDArray[Any], Floats | None]:
+    """Features, targets and weights of all rows."""
+    parts, first_row = [], 0
+    for batch in source.dataset.batches(source.columns):
+        parts.append(source.read(batch, source.dataset.path, first_row)[0])
+        first_row += len(batch)
+    table = joined(parts, source)
+    weight = None if source.weight is None else table[source.weight].to_numpy()
+    return table.select(source.features), values_of(table[source.target].combine_chunks()), weight
+
+
+def open_source(X: Any, target: Any, weight: Any) -> Source:
+    """What a data set of Arrow, or a directory, is learned from."""
+    for name, value in (("y", target), ("sample_weight", weight)):
+        if not isinstance(value, str) and (name == "y" or value is not None):
+            raise TypeError(
+                f"`{name}` is a {type(value).__name__} but `X` is a data set, whose rows are not "
+                "in memory; it must be the name of a column: give that, or a table as `X`"
+            )
+    dataset = _open(X)
+    names = [target] if weight is None else [target, weight]
+    dataset.find(names)
+    features = [n for n in dataset.columns if n not in (*names, *index_columns(dataset))]
+    first = next(iter(dataset.batches(features, 1)), None)
+    kinds = {} if first is None else {n: first.column(n).type for n in features}
+    categories = (n for n, kind in kinds.items() if is_category(kind) and not kind.ordered)
+    return Source(dataset, tuple(features), target, weight, frozenset(categories))
+
+
+def _open(X: Any) -> Dataset:
+    if isinstance(X, str | Path):
+        if not Path(X).is_dir():
+            raise ValueError(
+                f"`X` is {str(X)!r}, which is not a directory; a path must be that of a directory "
+                "of Parquet files: give that, or a table"
+            )
+        return open_dataset(X)
+    files: Sequence[str] = getattr(X, "files", ())
+    local = isinstance(getattr(X, "filesystem", None), pa.fs.LocalFileSystem)
+    if not files or not local or not isinstance(X.format, pa.dataset.ParquetFileFormat):
+        raise ValueError(
+            f"`X` is a {type(X).__name__} that is not of Parquet files on this machine; only "
+            "those can be streamed: write it to a directory, or give X.to_table()"
+        )
+    dataset = open_dataset(Path(files[0]).parent, files)
+    extra = [name for name in X.schema.names if name not in dataset.columns]
+    if extra or X.count_rows() != dataset.n_rows:
+        what = f"the column {extra[0]!r}, which is not in its files" if extra else "a filter"
+        raise ValueError(
+            f"`X` has {what}; all rows and columns of the files are streamed: write what you want "
+            "to a directory, or give X.to_table()"
+        )
+    return dataset

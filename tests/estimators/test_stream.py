@@ -1,0 +1,244 @@
+"""Streams: estimators fitted to data sets on disk, as if their rows were in memory."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet
+import pytest
+from sklearn.metrics import log_loss
+
+from isotone import MonotonicClassifier, MonotonicRegressor
+from isotone.data import survey
+from isotone.estimators import members
+from isotone.training import chunks
+from isotone.training.chunks import ChunkLearner
+
+N = 6000
+RNG = np.random.default_rng(0)
+A, B = RNG.normal(size=(2, N))
+C = RNG.lognormal(size=N)
+CITY = np.where(np.arange(N) == 5555, "Bern", np.where(RNG.random(N) < 0.5, "Oslo", "Rome"))
+SCORE = A + np.log(C) - 0.5 * B + (CITY == "Rome")
+COLUMNS: dict[str, Any] = {
+    "a": A,
+    "b": np.where(RNG.random(N) < 0.002, np.nan, B),
+    "c": C,
+    "city": CITY,
+    "code": np.where(np.arange(N) % 3 > 0, "1", "2"),
+}
+CLASS = np.where(SCORE + RNG.logistic(size=N) > 0, "yes", "no")
+VALUE = SCORE + RNG.normal(size=N)
+OPTIONS: dict[str, Any] = {
+    "lipschitz": 2.0,
+    "hidden_layer_sizes": (8, 8),
+    "missing": "indicator",
+    "max_iter": 3,
+    "n_members": 2,
+    "random_state": 0,
+    "batch_size": 64,
+}
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that is large is small here."""
+    monkeypatch.setattr(survey, "SMALL_ROWS", 1000)
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", 1500)
+    monkeypatch.setattr(chunks, "CHUNK_NUMBERS", 15_000)
+
+
+def write(folder: Path, **columns: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    table = pa.table(COLUMNS | columns)
+    for k in range(3):
+        part = table.slice(k * N // 3, N // 3)
+        pa.parquet.write_table(part, folder / f"{k}.parquet", row_group_size=500)
+    return folder
+
+
+def frame(**columns: Any) -> pa.Table:
+    return pa.table(COLUMNS | columns)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"knots": 8, "lipschitz": "learned"},
+        {"lipschitz": "auto", "max_iter": 2},
+        {"class_weight": "balanced", "positive": "no"},
+        {"loss": "hinge"},
+        {"lipschitz": {"a": 1.0, "b": 0.5, "c": 2.0, "city": 1.0, "code": 1.0}},
+    ],
+    ids=str,
+)
+def test_a_streamed_classifier_is_as_good_as_one_in_memory(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    sign = -1 if "positive" in options else 1
+    model = MonotonicClassifier({"a": sign, "b": -sign, "c": sign}, **OPTIONS | options)
+    scores = []
+    for arguments in ((frame(), CLASS), (pads.dataset(write(tmp_path, y=CLASS)), "y")):
+        model.fit(*arguments)
+        assert model.certificate_.holds
+        scores.append(model.score(frame(), CLASS))
+    assert abs(scores[0] - scores[1]) < 0.02
+    assert [str(c.name) for c in model.network_.inputs.columns] == list(COLUMNS)
+    assert model.network_.inputs.column("city").describe() == "category: Bern, Oslo, Rome"
+    assert "missing(b)" in model.network_.inputs.encoded
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"loss": "quantile", "quantile": (0.2, 0.5)}, {"early_stopping": True}],
+    ids=str,
+)
+def test_a_streamed_regressor_is_as_good_as_one_in_memory(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    model = MonotonicRegressor({"a": 1, "missing(b)": -1}, **OPTIONS | {"max_iter": 6} | options)
+    scores = []
+    for arguments in ((frame(), VALUE), (str(write(tmp_path, v=VALUE)), "v")):
+        scores.append(model.fit(*arguments).score(frame(), VALUE))
+    assert abs(scores[0] - scores[1]) < 0.03
+    assert len(model.history_.validation) == 6 * bool(options.get("early_stopping"))
+
+
+@pytest.mark.usefixtures("small")
+def test_weights_of_a_large_spread_keep_predictions_calibrated(tmp_path: Path) -> None:
+    """Rows that are weighed as often as others are repeated teach the same."""
+    weight = RNG.lognormal(0, 1, N)
+    folder = write(tmp_path / "weighted", y=CLASS, w=weight)
+    model = MonotonicClassifier({"a": 1}, **OPTIONS | {"max_iter": 10})
+    losses = [
+        log_loss(CLASS, model.fit(*arguments).predict_proba(frame()), sample_weight=weight)
+        for arguments in ((frame(), CLASS, weight), (folder, "y", "w"))
+    ]
+    assert abs(losses[0] - losses[1]) < 0.02
+    p = model.predict_proba(frame())[:, 1]
+    assert np.average(p, weights=weight) == pytest.approx(
+        np.average(CLASS == "yes", weights=weight), abs=0.02
+    )
+
+
+def test_a_small_data_set_is_read_as_a_table(tmp_path: Path) -> None:
+    model = MonotonicRegressor({"a": 1}, **OPTIONS | {"max_iter": 1})
+    prints = {
+        model.fit(*arguments).network_.fingerprint
+        for arguments in ((frame(), VALUE), (pads.dataset(write(tmp_path, v=VALUE)), "v"))
+    }
+    assert len(prints) == 1
+
+
+@pytest.mark.usefixtures("small")
+def test_numbers_stored_as_categories_stay_categories(tmp_path: Path) -> None:
+    coded = pa.array(COLUMNS["code"]).dictionary_encode()
+    model = MonotonicRegressor(**OPTIONS | {"max_iter": 1})
+    model.fit(write(tmp_path / "categories", code=coded, v=VALUE), "v")
+    assert model.network_.inputs.column("code").describe() == "category: 1, 2"
+    model.fit(write(tmp_path / "texts", v=VALUE), "v")
+    assert model.network_.inputs.column("code").describe() == "number"
+
+
+@pytest.mark.usefixtures("small")
+def test_ordered_categories_are_ranks(tmp_path: Path) -> None:
+    order = ["small", "medium", "large"]
+    size = pa.DictionaryArray.from_arrays(
+        pa.array(RNG.integers(3, size=N)), pa.array(order), ordered=True
+    )
+    model = MonotonicRegressor({"size": 1}, **OPTIONS | {"max_iter": 1})
+    model.fit(write(tmp_path, size=size, v=VALUE), "v")
+    assert model.network_.inputs.column("size").describe() == "ordered: small < medium < large"
+
+
+@pytest.mark.usefixtures("small")
+def test_a_killed_fit_resumes_to_the_same_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write(tmp_path / "rows", y=CLASS)
+    undisturbed = MonotonicClassifier({"a": 1}, **OPTIONS).fit(folder, "y")
+    monkeypatch.setattr(members, "CHECKPOINT_SECONDS", 0.0)
+    learn_chunk, done = ChunkLearner._learn_chunk, []
+
+    def killed(self: Any, *args: Any) -> None:
+        done.append(args[1])
+        if len(done) in (2, 9):
+            raise KeyboardInterrupt
+        learn_chunk(self, *args)
+
+    monkeypatch.setattr(ChunkLearner, "_learn_chunk", killed)
+    model = MonotonicClassifier({"a": 1}, **OPTIONS).keep_checkpoints(tmp_path / "checkpoints")
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(folder, "y")
+    model.fit(folder, "y")
+    assert model.network_.fingerprint == undisturbed.network_.fingerprint
+    assert [done.count(epoch) for epoch in range(3)] in ([5, 5, 4], [5, 4, 5])  # two repeated
+
+
+@pytest.mark.usefixtures("small")
+def test_progress_says_which_rows_decide_what(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = MonotonicRegressor(**OPTIONS | {"max_iter": 1, "verbose": True})
+    model.fit(write(tmp_path, v=VALUE), "v")
+    said = " ".join(capsys.readouterr().out.split())
+    assert "first pass" in said
+    about = (
+        r"scaling, knots and any choice of λ from [12],\d{3} of 6,000 rows; categories, classes"
+    )
+    assert re.search(f"{about} and weights from all", said)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize(
+    ("model", "target", "message"),
+    [
+        (MonotonicClassifier(loss="dynamic_hinge", **OPTIONS), "y", "and it does not support Dyn"),
+        (MonotonicClassifier(**OPTIONS), "k", "'k' holds more than 1024 different values"),
+        (
+            MonotonicRegressor(**OPTIONS | {"missing": "error"}),
+            "v",
+            "missing values .NaN. in feat",
+        ),
+        (MonotonicRegressor(**OPTIONS | {"max_iter": 0}), "v", "`max_iter` is 0|`max_iter=0`"),
+        (MonotonicRegressor(**OPTIONS), "z", "has no column 'z'"),
+    ],
+)
+def test_what_cannot_be_streamed_is_refused(
+    tmp_path: Path, model: Any, target: str, message: str
+) -> None:
+    columns = {"y": {"y": CLASS}, "k": {"k": np.arange(N) % 1100}}.get(target, {"v": VALUE})
+    with pytest.raises(ValueError, match=message):
+        model.fit(write(tmp_path, **columns), target)
+
+
+def test_a_target_must_be_named(tmp_path: Path) -> None:
+    folder, model = write(tmp_path, v=VALUE), MonotonicRegressor()
+    with pytest.raises(TypeError, match="`y` is a ndarray but `X` is a data set, whose rows are"):
+        model.fit(folder, VALUE)
+    with pytest.raises(TypeError, match="`sample_weight` is a list but `X` is a data set"):
+        model.fit(folder, "v", [1.0])
+    with pytest.raises(ValueError, match=r"0.parquet', which is not a directory; a path must be"):
+        model.fit(folder / "0.parquet", "v")
+
+
+def test_other_data_sets_are_refused(tmp_path: Path) -> None:
+    model = MonotonicRegressor()
+    folder = write(tmp_path / "rows", v=VALUE)
+    with pytest.raises(ValueError, match="`X` is a InMemoryDataset that is not of Parquet files"):
+        model.fit(pads.dataset(frame(v=VALUE)), "v")
+    with pytest.raises(ValueError, match="`X` has a filter; all rows and columns of the files"):
+        model.fit(pads.dataset(folder).filter(pads.field("a") > 0), "v")
+    (tmp_path / "parts" / "year=2024").mkdir(parents=True)
+    (folder / "0.parquet").rename(tmp_path / "parts" / "year=2024" / "0.parquet")
+    with pytest.raises(ValueError, match="`X` has the column 'year', which is not in its files"):
+        model.fit(pads.dataset(tmp_path / "parts", partitioning="hive"), "v")
