@@ -34,8 +34,8 @@ _YES_OR_NO = {"yes", "no", "y", "n", "t", "f", "on", "off", "none", ""}
 class Sample:
     """Rows as an estimator takes them: features, values or classes, and weights."""
 
-    X: pa.Table
-    y: NDArray[Any]
+    X: Any  # a table of Arrow, or a stream, which has its own targets and weights
+    y: Any
     weight: Reals | None
 
     def take(self, rows: Indices) -> Sample:
@@ -54,29 +54,29 @@ def read_rows(
     positive: str | None = None,
 ) -> tuple[TargetColumn, Sample, Sample]:
     """What is learned, rows to train on, and rows to judge by: a part of them, or a table."""
-    _refuse_text(table, columns)
+    refuse_text(table, columns)
     X, cells, weight = _read(table, columns, weights)
     _check_gaps(table.path, X, gaps_allowed)
     numbers = {n: X[n].to_numpy() for n in X.column_names if pa.types.is_floating(X[n].type)}
     check_numbers(columns, numbers)
-    _warn_of_counters(numbers)
+    warn_of_counters(numbers)
     counted = _counted(weight, X.num_rows)
     target, y = read_target(columns.target, cells.take(counted), loss, counted)
     target = target.with_positive(positive)
     sample = Sample(X.take(counted), y, None if weight is None else weight[counted])
-    fraction, inputs = _fraction(validation), find_inputs(sample.X, columns.features)
+    fraction, inputs = fraction_of(validation), find_inputs(sample.X, columns.features)
     if fraction is not None:
         return target, *_split(table.path, sample, target, fraction)
     if validation == table.path:
         raise ValueError(
             "`--validation` is the table itself; give a table of other rows, or a fraction"
         )
-    other = _read_validation(validation, columns, inputs, target, weights, gaps_allowed)
-    _refuse_new_gaps(validation, sample.X, other.X)
+    other = read_validation(validation, columns, inputs, target, weights, gaps_allowed)
+    refuse_new_gaps(validation, sample.X, other.X)
     return target, sample, other
 
 
-def _fraction(validation: str) -> float | None:
+def fraction_of(validation: str) -> float | None:
     """The fraction that an option gives, or None if it gives a file."""
     try:
         fraction = float(validation)
@@ -90,7 +90,7 @@ def _counted(weight: Reals | None, n_rows: int) -> Indices:
     return np.arange(n_rows) if weight is None else np.flatnonzero(weight > 0)
 
 
-def _refuse_text(table: Table, columns: Columns) -> None:
+def refuse_text(table: Table, columns: Columns) -> None:
     """Name all columns of text at once, and what to do with them."""
     encoded = *columns.categorical, *columns.orders
     names = [name for name in columns.features if name not in encoded]
@@ -135,7 +135,7 @@ def _has_few(column: pa.Array) -> bool:
     return len(column.unique()) <= MAX_CATEGORIES
 
 
-def _warn_of_counters(numbers: Mapping[str, Floats]) -> None:
+def warn_of_counters(numbers: Mapping[str, Floats]) -> None:
     """Warn of columns that count the rows: where rows are sorted, they tell the target."""
     for name, column in numbers.items():
         if len(column) >= _MANY and np.array_equal(np.diff(column), np.ones(len(column) - 1)):
@@ -155,7 +155,7 @@ def _read(
     n_rows = 0
     for batch in table.batches(names):
         for name in columns.features:
-            parts[name].append(_feature(batch.column(name), name, columns, n_rows))
+            parts[name].append(feature_cells(batch.column(name), name, columns, n_rows))
         parts[columns.target].append(batch.column(columns.target))
         if weights:
             weight = finite_or_blank(batch.column(weights), weights, n_rows)
@@ -171,7 +171,7 @@ def _read(
     return X, cells, check_weights(f"--weights {weights}", given, n_rows)
 
 
-def _feature(column: pa.Array, name: str, columns: Columns, first_row: int) -> pa.Array:
+def feature_cells(column: pa.Array, name: str, columns: Columns, first_row: int) -> pa.Array:
     """Categories as text, ordered ones as such, and numbers, NaN where they are missing."""
     if name in columns.categorical:
         return labels(column)
@@ -238,7 +238,7 @@ def _check_gaps(path: str, X: pa.Table, allowed: bool) -> None:
         )
 
 
-def _read_validation(
+def read_validation(
     path: str,
     columns: Columns,
     inputs: Inputs,
@@ -279,7 +279,7 @@ def _same_classes(target: TargetColumn, other: TargetColumn, y: NDArray[Any]) ->
     return y.astype(np.asarray(target.labels).dtype)
 
 
-def _refuse_new_gaps(path: str, X: pa.Table, other: pa.Table) -> None:
+def refuse_new_gaps(path: str, X: pa.Table, other: pa.Table) -> None:
     known = _gaps(X)
     for name, gaps in _gaps(other).items():
         if gaps.any() and not known[name].any():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -195,6 +196,26 @@ def read_target(
     if varied:
         _check_variety(name, cells)
     return _of_texts(name, cells.tolist()) if text else _of_numbers(name, values, loss)
+
+
+def target_values(target: TargetColumn, cells: pa.Array) -> NDArray[Any]:
+    """The value or class in other cells of a target that was read already."""
+    column = decoded(cells)
+    if target.labels is None:
+        return floats(truths_as_numbers(column), target.name)
+    if not isinstance(target.labels[0], str):
+        numbers: NDArray[Any] = floats(column, target.name)
+        return numbers.astype(np.asarray(target.labels).dtype)
+    encoded = labels(column).dictionary_encode()
+    texts = encoded.dictionary.to_pylist()
+    known = np.array([_name(text, target.labels) for text in texts], dtype=np.str_)
+    return known[np.asarray(encoded.indices.to_numpy(), dtype=np.intp)]
+
+
+def _name(text: str, known: tuple[Any, ...]) -> str:
+    """The class that a text names; two numbers may be written in several ways."""
+    number = math.nan if text in known else class_number(text)
+    return text if math.isnan(number) else repr(number).removesuffix(".0")
 
 
 def _check_gaps(name: str, numbers: Indices, gaps: NDArray[Any]) -> None:

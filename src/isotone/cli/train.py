@@ -19,10 +19,10 @@ from isotone.checks import check_choice, check_positive, suggest
 from isotone.cli import terminal
 from isotone.cli.columns import Columns, choose_columns
 from isotone.cli.destination import Destination
+from isotone.cli.directory import is_streamed, open_rows, survey_rows
 from isotone.cli.options import (
     Features,
     MaxIter,
-    TablePath,
     listed,
     one_number,
     size_of,
@@ -32,7 +32,7 @@ from isotone.cli.options import (
 from isotone.cli.rows import Sample, read_rows
 from isotone.cli.target import TargetColumn
 from isotone.cli.terminal import output, printable
-from isotone.data.table import open_table, split_tree
+from isotone.data.table import split_tree
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import file_name
@@ -48,7 +48,10 @@ _CLASSIFICATION, _REGRESSION = get_args(ClassificationLoss), get_args(Regression
 
 
 def train(
-    table: TablePath,
+    table: Annotated[
+        str,
+        typer.Argument(help="CSV, Parquet or ROOT (file.root:tree), or a directory of Parquet."),
+    ],
     target: Annotated[str, typer.Option(help="Column to learn: classes or numbers.")],
     out: Annotated[Path, typer.Option(help="Directory for all results, or an .isotone file.")],
     positive: Annotated[
@@ -117,6 +120,10 @@ def train(
     Name a column of text in --categorical, or in --ordered if its categories have an order: such a
     column may have a direction. Ordered categories in a Parquet file are used as they are.
 
+    A directory of Parquet files is one table. More than 262,144 rows stay on disk: a first pass
+    counts categories and classes and draws a sample of 131,072 rows, which decides scaling, knots
+    and λ; then every pass streams all rows. At most 131,072 rows are held out.
+
     Options that take columns may be repeated. Put a name with a comma, or with spaces around it,
     in double quotes: '"income, net",debt'.
 
@@ -128,7 +135,7 @@ def train(
     check_choice("--missing", missing, get_args(Gaps))
     check_choice("--class-weight", class_weight, ("none", "balanced"))
     destination = _destination(out, [table, validation])
-    source = open_table(table)
+    source = open_rows(table)
     columns = choose_columns(
         source,
         target,
@@ -142,7 +149,8 @@ def train(
         gaps_allowed=missing == "indicator",
     )
     kind, level = _loss(loss)
-    learned, training, held_out = read_rows(
+    read = survey_rows if is_streamed(source) else read_rows
+    learned, training, held_out = read(
         source,
         columns,
         weights=weights,
@@ -164,7 +172,7 @@ def train(
         random_state=random_state,
         verbose=True,
     )
-    made_from = {"table": file_name(table), "target": target, "rows": len(training.y)}
+    made_from = {"table": file_name(table), "target": target, "rows": len(training.X)}
     made_from["random_state"] = random_state
     metrics = _make(estimator, training, held_out, destination, made_from, resume)
     levels = estimator.network_.provenance.get("quantiles")

@@ -1,0 +1,108 @@
+"""The rows of `isotone train DIR`: those of Parquet files, streamed if they are many."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from isotone.cli.columns import Columns, check_numbers
+from isotone.cli.rows import (
+    Sample,
+    feature_cells,
+    fraction_of,
+    read_validation,
+    refuse_new_gaps,
+    refuse_text,
+    warn_of_counters,
+)
+from isotone.cli.target import TargetColumn, read_target, target_values
+from isotone.data.dataset import Dataset, open_dataset
+from isotone.data.source import Source
+from isotone.data.survey import Survey, is_small
+from isotone.data.table import Table, open_table
+from isotone.estimators.columns import find_inputs
+from isotone.typing import Floats
+
+_FIRST_ROWS = 1000  # in which a column may count the rows
+
+
+def open_rows(path: str) -> Table:
+    """A table, or the data set of a directory."""
+    return open_dataset(path) if Path(path).is_dir() else open_table(path)
+
+
+def is_streamed(table: Table) -> bool:
+    """Whether a table is too large to be read into memory."""
+    return isinstance(table, Dataset) and not is_small(table)
+
+
+def survey_rows(
+    table: Table,
+    columns: Columns,
+    *,
+    weights: str | None,
+    validation: str,
+    loss: str,
+    gaps_allowed: bool,
+    positive: str | None = None,
+) -> tuple[TargetColumn, Sample, Sample]:
+    """What is learned, all rows as a stream to train on, and rows to judge by; as `read_rows`."""
+    from isotone.estimators.stream import Stream, survey
+
+    assert isinstance(table, Dataset)
+    refuse_text(table, columns)
+    first = next(iter(table.batches(columns.features, _FIRST_ROWS)))
+    warn_of_counters(_numbers(first.select(list(columns.features))))
+    fraction = fraction_of(validation)
+    n_held = 0 if fraction is None else round(fraction * (table.n_rows or 0))
+    found = survey(_source(table, columns, weights), n_held, verbose=True)
+    _check_gaps(table.path, found, gaps_allowed)
+    sample = found.sample
+    check_numbers(columns, _numbers(sample.X))
+    target, _ = read_target(columns.target, sample.cells, loss, sample.rows)
+    target = target.with_positive(positive)
+    # an estimator takes a stream in place of a table, with the targets and the weights in it
+    training = Sample(Stream(found, values=partial(target_values, target)), y=None, weight=None)
+    if fraction is not None:
+        held = found.held
+        weight = None if weights is None else held.weight
+        return target, training, Sample(held.X, target_values(target, held.cells), weight)
+    inputs = find_inputs(sample.X, columns.features)
+    other = read_validation(validation, columns, inputs, target, weights, gaps_allowed)
+    refuse_new_gaps(validation, sample.X, other.X)
+    return target, training, other
+
+
+def _source(dataset: Dataset, columns: Columns, weights: str | None) -> Source:
+    def feature(column: pa.Array, name: str, first_row: int) -> pa.Array:
+        return feature_cells(column, name, columns, first_row)
+
+    categories = frozenset(columns.categorical)
+    return Source(dataset, columns.features, columns.target, weights, categories, feature)
+
+
+def _numbers(X: Any) -> dict[str, Floats]:
+    """Columns of numbers, by name."""
+    names = [field.name for field in X.schema if pa.types.is_floating(field.type)]
+    return {name: X.column(name).to_numpy() for name in names}
+
+
+def _check_gaps(path: str, found: Survey, allowed: bool) -> None:
+    """Refuse empty columns, and missing values unless they are allowed."""
+    empty = [name for name, (n, _, _) in found.missing.items() if n == found.n_rows]
+    if empty:
+        raise ValueError(
+            f"column {empty[0]!r} of {path!r} is empty, and every feature needs some values; "
+            "leave it out with `--features`"
+        )
+    if found.missing and not allowed:
+        name, (_, file, row) = next(iter(found.missing.items()))
+        shown = ", ".join(f"{n} ({count})" for n, (count, _, _) in found.missing.items())
+        raise ValueError(
+            f"values are missing in {shown} of {path!r}; the first is {name!r} in row {row} of "
+            f"{file!r} (data rows, counted from 0): fill or drop such rows, or add "
+            "`--missing indicator` to learn from missing values"
+        )
