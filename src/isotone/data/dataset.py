@@ -19,6 +19,8 @@ from isotone.data.table import Table, open_table, reading
 
 SUFFIXES = (".parquet", ".pq")
 
+_BUFFER_BYTES = 2**18  # per column of a row group, of which several are read side by side
+
 
 class Group(NamedTuple):
     """A row group: its file, its number there, where its rows begin, and how many there are.
@@ -64,7 +66,7 @@ class Dataset(Table):
     ) -> Iterator[pa.RecordBatch]:
         """Read columns of one row group, at most `n_rows` rows at a time."""
         notes = self._notes[group.path]
-        with reading(group.path), parquetfile.open_file(group.path, notes) as file:
+        with reading(group.path), parquetfile.open_file(group.path, notes, _BUFFER_BYTES) as file:
             yield from parquetfile.batches(file, list(columns), n_rows, [group.number])
 
     def find(self, columns: Sequence[str]) -> list[str]:

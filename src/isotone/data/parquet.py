@@ -23,16 +23,19 @@ _KEEP_ORDER = ("parquet-cpp-arrow", "Polars")  # writers
 
 
 def open_file(
-    path: str, metadata: pyarrow.parquet.FileMetaData | None = None
+    path: str,
+    metadata: pyarrow.parquet.FileMetaData | None = None,
+    buffer_bytes: int = _BUFFER_BYTES,
 ) -> pyarrow.parquet.ParquetFile:
     """The file, set so that a row group of any size is read page by page.
 
     Parameters
     ----------
     metadata : what its footer says, if that is known already
+    buffer_bytes : of every column
     """
     return pyarrow.parquet.ParquetFile(
-        path, metadata=metadata, pre_buffer=False, buffer_size=_BUFFER_BYTES
+        path, metadata=metadata, pre_buffer=False, buffer_size=buffer_bytes
     )
 
 

@@ -25,6 +25,8 @@ def plain_feature(column: pa.Array, name: str, first_row: int) -> pa.Array:
         return column if column.type.ordered else labels(column, name)
     if is_text(column.type):
         return column.cast(pa.string())
+    if column.type == pa.float32():
+        column = column.cast(pa.float64())
     return pa.array(finite_or_blank(column, name, first_row))
 
 

@@ -175,7 +175,7 @@ class Stream:
         X = inputs.encode(pa.Table.from_batches([cells]))
         y, factor = self._targets(cells.column(source.target))
         rows = scale(Rows(X, y))
-        if source.weight is None and self.class_weight is None:
+        if source.weight is None and (self.class_weight is None or not np.ptp(self.class_weight)):
             return rows
         own = 1.0 if source.weight is None else cells.column(source.weight).to_numpy()
         return replace(rows, weight=own * factor)

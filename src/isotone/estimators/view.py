@@ -63,7 +63,7 @@ class View:
         several = np.bincount(self.sources)[self.sources] > 1
         with np.errstate(over="ignore"):
             x = self.scaling.transform(X[:, self.sources])
-        return np.where(several, np.clip(x, -1.0, 1.0), x)
+        return np.where(several, np.clip(x, -1.0, 1.0), x) if several.any() else x
 
     def look(self, X: Floats) -> Looked:
         """What counts in the inputs of the network, without a table of all of them."""

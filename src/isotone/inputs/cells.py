@@ -159,6 +159,8 @@ def _parse(text: str | None) -> float:
 
 def finite_or_blank(column: pa.Array, name: str, first_row: int = 0) -> Floats:
     """A column as numbers, with NaN where it says nothing; anything else raises `ValueError`."""
+    if column.type == pa.float64() and np.all(np.isfinite(values := _to_numpy(column))):
+        return values
     values = blank_numbers(column, name)
     strange = np.isinf(values)
     if strange.any():

@@ -22,14 +22,15 @@ from torch import Tensor
 from isotone.data.dataset import Dataset
 from isotone.data.table import BATCH_ROWS
 from isotone.training.fields import Looked, compress
-from isotone.training.lanes import Lanes, Piece, ahead, plan_chunks
+from isotone.training.lanes import N_LANES, Lanes, Piece, ahead, plan_chunks
 from isotone.training.learners import FusedLearner
 from isotone.training.orders import order_of_rows
 from isotone.training.recipe import Recipe, Tensors
 from isotone.training.rows import Rows
 from isotone.typing import Floats, Integers
 
-CHUNK_NUMBERS = 2**23  # that a network sees of a chunk: 32 MB in float32
+CHUNK_NUMBERS = 2**22  # that a network sees of a chunk: 16 MB in float32
+_COLUMNS_AT_ONCE = 128  # of all lanes
 _POSITION = ("n_chunks", "n_visits", "loss")
 
 
@@ -84,7 +85,9 @@ class Chunks:
         """What every chunk of an epoch consists of: whole batches but for the last one."""
         batches = max(CHUNK_NUMBERS // (self.width * recipe.batch_size), 1)
         n_rows = batches * recipe.batch_size
-        return plan_chunks(self.lengths, n_rows, seed=recipe.seed, epoch=epoch)
+        # a lane has some pages of every column in memory, up to three megabytes each
+        n_lanes = int(np.clip(_COLUMNS_AT_ONCE // len(self.columns), 2, N_LANES))
+        return plan_chunks(self.lengths, n_rows, seed=recipe.seed, epoch=epoch, n_lanes=n_lanes)
 
     def read(
         self, epoch: int, recipe: Recipe, first: int, fields: Sequence[int]
@@ -95,8 +98,11 @@ class Chunks:
         sizes = [sum(piece.n_rows for piece in chunk) for chunk in plan]
         ends = np.cumsum(sizes) / len(self)
         for number in range(first, len(plan)):
-            rows = [part for piece in plan[number] for part in self._rows(lanes, piece, fields)]
-            x, y, weight = _joined(rows)
+            rows = _Gathered(sizes[number])
+            for piece in plan[number]:
+                for part in self._rows(lanes, piece, fields):
+                    rows.add(part)
+            x, y, weight = rows.all()
             start = ends[number - 1] if number else 0.0
             order = self._order(len(y), weight, f"{recipe.seed} {epoch} {number}")
             yield Chunk(x, y, order, float(start), float(ends[number]))
@@ -141,17 +147,31 @@ def visits(weight: Floats, offset: float) -> Integers:
     return np.diff(ends, prepend=0.0).astype(np.int64)
 
 
-def _joined(parts: list[_Part]) -> _Part:
-    y = np.concatenate([part.y for part in parts]) if parts else np.empty(0)
-    weights = [part.weight for part in parts if part.weight is not None]
-    weight = np.concatenate(weights) if weights else None
-    if not parts or not isinstance(parts[0].x, Looked):
-        x = np.concatenate([part.x for part in parts]) if parts else np.empty((0, 0))
-        return _Part(x, y, weight)
-    cells, values = (
-        np.concatenate([getattr(part.x, name) for part in parts]) for name in ("cells", "values")
-    )
-    return _Part(Looked(cells, values), y, weight)
+class _Gathered:
+    """Parts, copied as they come into arrays that have room for so many rows."""
+
+    def __init__(self, n_rows: int) -> None:
+        self._arrays: list[NDArray[Any]] = []
+        self._n_rows, self._end = n_rows, 0
+        self._has_weight = self._is_looked = False
+
+    def add(self, part: _Part) -> None:
+        self._is_looked, self._has_weight = isinstance(part.x, Looked), part.weight is not None
+        x = [part.x.cells, part.x.values] if isinstance(part.x, Looked) else [part.x]
+        given = [*x, part.y, *([] if part.weight is None else [part.weight])]
+        if not self._arrays:
+            self._arrays = [np.empty((self._n_rows, *a.shape[1:]), a.dtype) for a in given]
+        start, self._end = self._end, self._end + len(part.y)
+        for whole, array in zip(self._arrays, given, strict=True):
+            whole[start : self._end] = array
+
+    def all(self) -> _Part:
+        arrays = [array[: self._end] for array in self._arrays]
+        if not arrays:
+            return _Part(np.empty((0, 0)), np.empty(0), None)
+        weight = arrays.pop() if self._has_weight else None
+        y = arrays.pop()
+        return _Part(Looked(*arrays) if self._is_looked else arrays[0], y, weight)
 
 
 class ChunkLearner(FusedLearner):
