@@ -13,9 +13,11 @@ import pyarrow.parquet
 import pytest
 from sklearn.metrics import log_loss
 
-from isotone import MonotonicClassifier, MonotonicRegressor
+from isotone import MonotonicClassifier, MonotonicRegressor, Scaling
 from isotone.data import survey
 from isotone.estimators import members
+from isotone.estimators.missing import View
+from isotone.inputs.chain import Inputs
 from isotone.training import chunks
 from isotone.training.chunks import ChunkLearner
 
@@ -110,6 +112,25 @@ def test_a_streamed_regressor_is_as_good_as_one_in_memory(
         scores.append(model.fit(*arguments).score(frame(), VALUE))
     assert abs(scores[0] - scores[1]) < 0.03
     assert len(model.history_.validation) == 6 * bool(options.get("early_stopping"))
+
+
+def test_looking_copies_up_is_transforming_and_compressing() -> None:
+    inputs = Inputs.numbers(["a", "b", "c"])
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(2000, 3)), 1)  # many of them at a knot
+    knots = {"a": np.sort(rng.normal(size=9)).round(1), "c": np.linspace(-1, 1, 21)}
+    scaling = Scaling.fit(X + 10, ["log", "log", "standard"])
+    view = View.of(scaling, inputs, knots, ["a", "c"])
+    X[:, 1] += 10  # of which the logarithm is taken
+    x, found = view.transform(X), view.look_up(X)
+    counts = np.bincount(view.sources)
+    cells = np.arange(len(view.sources))
+    for f, first in enumerate(np.cumsum(counts) - counts):
+        own = cells[first : first + counts[f]]
+        place, value = found.cells[:, [f]], found.values[:, [f]]
+        expanded = np.where(own < place, 1.0, np.where(own > place, -1.0, value))
+        assert np.array_equal(expanded, x[:, own])
+    assert view.look_up(X[:0]).cells.shape == (0, 3)
 
 
 @pytest.mark.usefixtures("small")

@@ -153,7 +153,7 @@ class Stream:
         self, inputs: Inputs, scale: Callable[[Rows], Rows], learner: ChunkLearner, design: Design
     ) -> Chunks:
         source, fields = self.survey.source, learner.trainer.fields
-        n_inputs = learner.trainer.layers[0]
+        n_inputs = len(fields) or learner.trainer.layers[0]
 
         def convert(batch: pa.RecordBatch, path: str, first_row: int) -> Rows | None:
             cells, _ = source.read(batch, path, first_row)
@@ -163,7 +163,7 @@ class Stream:
             source.dataset,
             source.columns,
             convert,
-            width=2 * len(fields) if fields else n_inputs,
+            width=2 * n_inputs if fields else n_inputs,
             batch_rows=max(_NUMBERS_AT_ONCE // n_inputs, 1),
             left_out=self.survey.held.rows,
             mean_weight=self._total() / self.survey.n_rows,

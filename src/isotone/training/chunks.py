@@ -51,8 +51,9 @@ class Chunks:
     Parameters
     ----------
     columns : names of those that `convert` needs
-    convert : scaled rows of a batch, or None if none of them count; it gets the file, too, and the
-        number of the first row there. Weights are not divided by anything
+    convert : scaled rows of a batch, whose `x` may be `Looked`, or None if none of them count; it
+        gets the file, too, and the number of the first row there. Weights are not divided by
+        anything
     width : numbers that are kept of a row
     batch_rows : rows that are converted at once, at most
     left_out : numbers of rows not to learn from, ascending
@@ -117,7 +118,8 @@ class Chunks:
                 batch = batch.take(kept)
             rows = self.convert(batch, group.path, group.first_row + row) if len(batch) else None
             if rows is not None:
-                yield _Part(compress(rows.x, fields) if fields else rows.x, rows.y, rows.weight)
+                whole = bool(fields) and not isinstance(rows.x, Looked)
+                yield _Part(compress(rows.x, fields) if whole else rows.x, rows.y, rows.weight)
 
     def _order(self, n_rows: int, weight: Floats | None, key: str) -> NDArray[np.int32]:
         seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:7], "little")
