@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-onnx bench-estimators prove-bits prove-kills figures trigger report-picture docs clean
+.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-estimators prove-bits prove-kills figures trigger report-picture docs clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -16,6 +16,7 @@ help:
 	@echo "make bench-seeds     a thousand seeds of the paper's network, trained at once"
 	@echo "make bench-inference the engine against ONNX Runtime, torch, trees and the core's limit"
 	@echo "make bench-rows      100 million rows of a Parquet file through isotone score"
+	@echo "make bench-stream    training on 20 million rows of Parquet files against rows in memory"
 	@echo "make bench-onnx      ONNX graphs: comparators against TopK, ordered sums"
 	@echo "make bench-estimators  default estimators against HistGradientBoosting (TABLES=DIR for more)"
 	@echo "make prove-bits      100 million comparisons of computed scores"
@@ -64,6 +65,9 @@ bench-seeds: venv
 
 bench-rows: venv
 	$(BIN)/python -m bench.many_rows
+
+bench-stream: venv
+	$(BIN)/python -m bench.stream
 
 bench-inference: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[bench]' --no-build-isolation

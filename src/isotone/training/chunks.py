@@ -21,7 +21,7 @@ from torch import Tensor
 
 from isotone.data.dataset import Dataset
 from isotone.data.table import BATCH_ROWS
-from isotone.training.fields import Looked, compress
+from isotone.training.fields import Field, Looked, compress
 from isotone.training.lanes import N_LANES, Lanes, Piece, ahead, plan_chunks
 from isotone.training.learners import FusedLearner
 from isotone.training.orders import order_of_rows
@@ -91,7 +91,7 @@ class Chunks:
         return plan_chunks(self.lengths, n_rows, seed=recipe.seed, epoch=epoch, n_lanes=n_lanes)
 
     def read(
-        self, epoch: int, recipe: Recipe, first: int, fields: Sequence[int]
+        self, epoch: int, recipe: Recipe, first: int, fields: Sequence[Field]
     ) -> Iterator[Chunk]:
         """The chunks of an epoch from a number on."""
         lanes = Lanes(self.dataset, self.columns, self.batch_rows)
@@ -108,7 +108,7 @@ class Chunks:
             order = self._order(len(y), weight, f"{recipe.seed} {epoch} {number}")
             yield Chunk(x, y, order, float(start), float(ends[number]))
 
-    def _rows(self, lanes: Lanes, piece: Piece, fields: Sequence[int]) -> Iterator[_Part]:
+    def _rows(self, lanes: Lanes, piece: Piece, fields: Sequence[Field]) -> Iterator[_Part]:
         group = self.dataset.groups[piece.group]
         for batch, row in lanes.read(piece):
             number = group.start + row
@@ -155,10 +155,12 @@ class _Gathered:
     def __init__(self, n_rows: int) -> None:
         self._arrays: list[NDArray[Any]] = []
         self._n_rows, self._end = n_rows, 0
-        self._has_weight = self._is_looked = False
+        self._has_weight = False
+        self._fields: tuple[Field, ...] = ()
 
     def add(self, part: _Part) -> None:
-        self._is_looked, self._has_weight = isinstance(part.x, Looked), part.weight is not None
+        self._fields = part.x.fields if isinstance(part.x, Looked) else ()
+        self._has_weight = part.weight is not None
         x = [part.x.cells, part.x.values] if isinstance(part.x, Looked) else [part.x]
         given = [*x, part.y, *([] if part.weight is None else [part.weight])]
         if not self._arrays:
@@ -173,7 +175,8 @@ class _Gathered:
             return _Part(np.empty((0, 0)), np.empty(0), None)
         weight = arrays.pop() if self._has_weight else None
         y = arrays.pop()
-        return _Part(Looked(*arrays) if self._is_looked else arrays[0], y, weight)
+        x = Looked(arrays[0], arrays[1], self._fields) if self._fields else arrays[0]
+        return _Part(x, y, weight)
 
 
 class ChunkLearner(FusedLearner):
@@ -228,6 +231,3 @@ class ChunkLearner(FusedLearner):
         n_chunks, n_visits, loss = (state[name] for name in _POSITION)
         self._n_chunks, self._n_visits, self._loss = int(n_chunks), int(n_visits), loss.numpy()
         super().load_state({name: x for name, x in state.items() if name not in _POSITION})
-
-    def _looked(self, x: Any) -> Any:
-        return x if isinstance(x, Looked) else super()._looked(x)
