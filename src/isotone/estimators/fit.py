@@ -60,10 +60,9 @@ def fit_network(
     recipe = plan(_recipe(parameters, size, True, run.seed), n_rows)
     trials = candidates(task, parameters, tiles)
     if stream is not None:
-        trial = scout(trials, recipe, run.seed)
-        given = _recipe(parameters, size, True, run.seed)
-        brief = replace(given, epochs=min(given.epochs, automatic.n_epochs(len(stream))))
-        return _fit_learned(trial, brief, run, stream)
+        trial, whole = scout(trials, recipe, run.seed), _recipe(parameters, size, True, run.seed)
+        epochs = min(whole.epochs, automatic.n_epochs(len(stream)))
+        return _fit_learned(trial, replace(whole, epochs=epochs), run, stream)
     found = search(trials, recipe, run)
     if n_rows <= automatic.CROSS_VALIDATED and not tiles:
         given = Trial(task, parameters, {}, learns_lipschitz=False)

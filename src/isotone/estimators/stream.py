@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from rich.progress import Progress
 
 from isotone.data.dataset import Dataset, open_dataset
-from isotone.data.index import index_columns
 from isotone.data.source import Source
 from isotone.data.survey import MAX_LABELS, Survey, is_small, joined, take_survey
+from isotone.data.table import index_columns
 from isotone.estimators import members as stacks
 from isotone.estimators.members import Design
 from isotone.inputs.cells import decoded, is_text

@@ -159,8 +159,10 @@ def _parse(text: str | None) -> float:
 
 def finite_or_blank(column: pa.Array, name: str, first_row: int = 0) -> Floats:
     """A column as numbers, with NaN where it says nothing; anything else raises `ValueError`."""
-    if column.type == pa.float64() and np.all(np.isfinite(values := _to_numpy(column))):
-        return values
+    if column.type == pa.float64():
+        stored: Floats = np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+        if np.all(np.isfinite(stored)):
+            return stored
     values = blank_numbers(column, name)
     strange = np.isinf(values)
     if strange.any():
