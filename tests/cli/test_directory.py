@@ -41,6 +41,7 @@ COLUMNS: dict[str, Any] = {
     "w": RNG.lognormal(size=N),
 }
 QUICK = "--max-iter 3 --n-members 2 --hidden-layer-sizes 8,8 --lipschitz 2"
+LONGER = "--max-iter 12 --lipschitz auto"
 ALL = "--features a,b,city --categorical city --missing indicator"
 
 
@@ -74,7 +75,11 @@ def train(table: Path, words: str, out: str = "out") -> int:
         (f"--target y --increasing a:yes --decreasing b:yes {ALL}", "accuracy", 0.62),
         (f"--target truth --increasing a {ALL} --weights w", "AUC", 0.7),
         (f"--target half --increasing a {ALL} --class-weight balanced", "accuracy", 0.6),
-        (f"--target value --increasing a {ALL} --knots 8 --lipschitz learned", "R2", 0.25),
+        (
+            f"--target value --increasing a {ALL} --knots 8 --max-iter 12 --lipschitz auto",
+            "R2",
+            0.25,
+        ),
         ("--target grade --loss cross_entropy --features a --increasing a:2", "accuracy", 0.4),
         ("--target y --features a,size --ordered small<large --increasing size:yes", "", 0),
         (f"--target value {ALL} --loss quantile:0.8 --lipschitz auto", "coverage, 0.8", 0.75),

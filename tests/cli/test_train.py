@@ -18,6 +18,7 @@ import pytest
 
 import isotone
 from isotone import cli
+from isotone.cli.options import pieces_of
 from isotone.estimators import members
 from isotone.training.learners import FusedLearner
 
@@ -125,15 +126,16 @@ def test_a_killed_run_is_resumed_to_the_same_model(
 
     def killed(self: Any, rows: Any, epoch: int, recipe: Any) -> Any:
         learned.append(epoch)
-        if len(learned) in (2, 6):  # in the scan of λ, and in the training that follows it
+        if len(learned) in (2, 21, 26):  # in the search, in the scan of λ, in the training
             raise RuntimeError("killed")
         return learn(self, rows, epoch, recipe)
 
     monkeypatch.setattr(FusedLearner, "learn", killed)
-    for _ in range(2):
+    for _ in range(3):
         assert train(table, f"{words} --resume", "killed") == 2
     assert train(table, f"{words} --resume", "killed") == 0
-    assert len(learned) == 3 + 6 + 2  # every epoch of the scan and of the members, and two kills
+    # every epoch of three candidates, of the scan and of the members, and three kills
+    assert len(learned) == 3 * 6 + 3 + 6 + 3
     assert not (table.parent / "killed" / ".isotone-checkpoints").exists()
     models = [table.parent / out / "model.isotone" for out in ("undisturbed", "killed")]
     assert isotone.load(models[0]).fingerprint == isotone.load(models[1]).fingerprint
@@ -259,3 +261,13 @@ def test_missing_numbers_are_named(table: Path, capsys: pytest.CaptureFixture[st
     table.write_text("\n".join(lines) + "\n")
     assert train(table, "--target y --features a,b") == 2
     assert "values are missing in a (1)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["1", "many", "-4", "2.5"])
+def test_bad_knots_are_explained(text: str) -> None:
+    with pytest.raises(ValueError, match=rf"`--knots {text}` must be a whole number of at least"):
+        pieces_of(text)
+
+
+def test_knots_are_a_number_none_or_auto() -> None:
+    assert [pieces_of(text) for text in ("32", "none", "auto")] == [32, None, "auto"]

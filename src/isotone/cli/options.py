@@ -55,6 +55,17 @@ def policy_of(text: str) -> Policy:
         ) from error
 
 
+def pieces_of(text: str) -> int | str | None:
+    """What `--knots` says: a number of pieces, none, or auto."""
+    if text in ("none", "auto"):
+        return None if text == "none" else text
+    if not text.isdecimal() or int(text) < 2:
+        raise ValueError(
+            f"`--knots {text}` must be a whole number of at least 2, none or auto; choose auto"
+        )
+    return int(text)
+
+
 def listed(text: Names) -> tuple[str, ...]:
     """Names or numbers separated by commas, from an option that may be repeated.
 

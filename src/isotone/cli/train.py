@@ -25,6 +25,7 @@ from isotone.cli.options import (
     MaxIter,
     listed,
     one_number,
+    pieces_of,
     size_of,
     sizes_of,
     spelled,
@@ -43,7 +44,8 @@ if TYPE_CHECKING:
     from isotone.estimators.estimator import MonotonicEstimator
 
 _FILES = ("certificate.json", "history.json", "metrics.json")  # beside the model
-_PARTS = ("scan", "members")  # of checkpoints
+_SEARCHES = tuple(f"{name}-{k}" for name in ("scout", "search") for k in range(3))
+_PARTS = ("scan", "members", *_SEARCHES)  # of checkpoints
 _CLASSIFICATION, _REGRESSION = get_args(ClassificationLoss), get_args(RegressionLoss)
 
 
@@ -80,9 +82,7 @@ def train(
         str, typer.Option(help="λ: 2, or a=2,b=0.5, or auto, or learned.")
     ] = "auto",
     lipschitz_max: Annotated[float, typer.Option(help="The largest λ that is learned.")] = 8.0,
-    knots: Annotated[
-        int | None, typer.Option(min=2, help="Pieces of a piecewise-linear view of each number.")
-    ] = None,
+    knots: Annotated[str, typer.Option(help="Pieces of every number: 32, none, auto.")] = "auto",
     log: Annotated[
         list[str] | None, typer.Option(help="Take the logarithm: a,b, or b=0.5 for log(b + 0.5).")
     ] = None,
@@ -163,7 +163,7 @@ def train(
     estimator.set_params(
         lipschitz=_lipschitz(lipschitz, columns),
         lipschitz_max=lipschitz_max,
-        knots=knots,
+        knots=pieces_of(knots),
         hidden_layer_sizes=sizes_of(hidden_layer_sizes),
         group_size="auto" if group_size == "auto" else size_of(group_size),
         missing=missing,

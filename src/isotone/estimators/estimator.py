@@ -271,7 +271,8 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             scaling=self._by_feature("scaling", parameters.scaling, "auto"),
         )
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        fit = fit_network(task, parameters, wanted, Run(seed, self._checkpoints, watch.stops))
+        run = Run(seed, self._checkpoints, watch.stops)
+        fit = fit_network(task, parameters, wanted, run, stream)
         self._keep(fit)
         self.feature_importances_ = importances(self.network_, distinct, seed)
         return self

@@ -60,7 +60,7 @@ def fit_network(
     recipe = plan(_recipe(parameters, size, True, run.seed), n_rows)
     trials = candidates(task, parameters, tiles)
     if stream is not None:
-        trial, whole = scout(trials, recipe, run.seed), _recipe(parameters, size, True, run.seed)
+        trial, whole = scout(trials, recipe, run), _recipe(parameters, size, True, run.seed)
         epochs = min(whole.epochs, automatic.n_epochs(len(stream)))
         return _fit_learned(trial, replace(whole, epochs=epochs), run, stream)
     found = search(trials, recipe, run)

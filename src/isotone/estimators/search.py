@@ -59,22 +59,26 @@ class Found:
         return float(np.mean(self.history.validation, axis=1).min())
 
 
-def scout(trials: list[Trial], recipe: Recipe, seed: int) -> Trial:
+def scout(trials: list[Trial], recipe: Recipe, run: Run) -> Trial:
     """The trial that is best in the first epochs."""
     if len(trials) == 1:
         return trials[0]
-    parts = _parts(trials[0], seed)
+    parts, silent = _parts(trials[0], run.seed), replace(run, stops=None)
     until = max(automatic.FEWEST_EPOCHS, round(_SHARE * recipe.epochs))
-    runs = (_train(trial, _N_SCOUTS, recipe, parts, Run(seed), until) for trial in trials)
-    return _best(runs).trial
+    return _best(
+        _train(trial, _N_SCOUTS, recipe, parts, silent, f"scout-{k}", until)
+        for k, trial in enumerate(trials)
+    ).trial
 
 
 def search(trials: list[Trial], recipe: Recipe, run: Run) -> Found:
     """The best of some trials."""
     if len(trials[0].task.rows) > _SMALL:
-        trials = [scout(trials, recipe, run.seed)]
+        trials = [scout(trials, recipe, run)]
     parts, n = _parts(trials[0], run.seed), trials[0].parameters.n_members
-    return _best(_train(trial, n, recipe, parts, run) for trial in trials)
+    return _best(
+        _train(trial, n, recipe, parts, run, f"search-{k}") for k, trial in enumerate(trials)
+    )
 
 
 def _parts(trial: Trial, seed: int) -> Indices:
@@ -87,6 +91,7 @@ def _train(
     recipe: Recipe,
     parts: Indices,
     run: Run,
+    name: str,
     until: int | None = None,
 ) -> Found:
     lipschitz = trial.parameters.lipschitz_max / trial.units
@@ -101,7 +106,7 @@ def _train(
         validation=trial.validation,
         orders="own",
         until=until,
-        checkpoint=run.file(f"search-{pieces}"),
+        checkpoint=run.file(name),
         progress=bool(trial.parameters.verbose),
         stops=run.stops,
     )
