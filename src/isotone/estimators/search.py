@@ -32,6 +32,7 @@ from isotone.typing import Indices
 _PIECES = (0, 16, 64)
 _N_SCOUTS = 2  # members of a candidate
 _SHARE = 0.25  # of the epochs, for scouts
+_MOST_COPIES = 8192  # of all columns together
 _FEWEST_FOLDS = 4
 _DROPS = 2  # of the rate
 _SMALL = 5000  # rows up to which all candidates are trained to the end
@@ -43,7 +44,8 @@ def candidates(task: Task, parameters: Parameters, tiles: Mapping[str, int]) -> 
     if parameters.knots != "auto" or not numbers:
         return [Trial(task, parameters, tiles, True)]
     # of a column with few values the knots are its values, whatever their number may be
-    return [Trial(task, parameters, dict.fromkeys(numbers, n) if n else {}, True) for n in _PIECES]
+    pieces = [n for n in _PIECES if n * len(numbers) <= _MOST_COPIES]
+    return [Trial(task, parameters, dict.fromkeys(numbers, n) if n else {}, True) for n in pieces]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,131 @@
+"""The estimators with all defaults against four boosters with the same directions, whole tables.
+
+Question: does a user of LightGBM lose accuracy or time by switching?
+Data: the ten public tables of `studies.tabular`, at full size; categories as indicators.
+Protocol: 5 folds; every model with its defaults and one thread; log-loss or RMSE on test rows.
+      No rule of the estimators was made with these tables; see docs/estimators.md.
+Run time: about an hour on one quiet core, most of it CatBoost; --only NAMES does a part.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lightgbm as lgb
+import numpy as np
+import xgboost as xgb
+from catboost import CatBoostClassifier, CatBoostRegressor
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.metrics import log_loss
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from isotone import MonotonicClassifier, MonotonicRegressor
+from studies.tabular.datasets import LOADERS, Dataset, load
+
+Models = dict[str, Callable[[list[int], int], Any]]
+
+CLASSIFIERS: Models = {
+    "isotone": lambda cst, seed: MonotonicClassifier(cst, random_state=seed, n_jobs=1),
+    "LightGBM": lambda cst, seed: lgb.LGBMClassifier(
+        monotone_constraints=cst, n_jobs=1, verbose=-1, random_state=seed
+    ),
+    "XGBoost": lambda cst, seed: xgb.XGBClassifier(
+        monotone_constraints=tuple(cst), n_jobs=1, random_state=seed
+    ),
+    "HistGradientBoosting": lambda cst, seed: HistGradientBoostingClassifier(
+        monotonic_cst=cst, random_state=seed
+    ),
+    "CatBoost": lambda cst, seed: CatBoostClassifier(
+        monotone_constraints=cst, thread_count=1, verbose=0, allow_writing_files=False
+    ),
+    "LightGBM, 1000": lambda cst, seed: lgb.LGBMClassifier(
+        monotone_constraints=cst, n_jobs=1, verbose=-1, random_state=seed, n_estimators=1000
+    ),
+}
+REGRESSORS: Models = {
+    "isotone": lambda cst, seed: MonotonicRegressor(cst, random_state=seed, n_jobs=1),
+    "LightGBM": lambda cst, seed: lgb.LGBMRegressor(
+        monotone_constraints=cst, n_jobs=1, verbose=-1, random_state=seed
+    ),
+    "XGBoost": lambda cst, seed: xgb.XGBRegressor(
+        monotone_constraints=tuple(cst), n_jobs=1, random_state=seed
+    ),
+    "HistGradientBoosting": lambda cst, seed: HistGradientBoostingRegressor(
+        monotonic_cst=cst, random_state=seed
+    ),
+    "CatBoost": lambda cst, seed: CatBoostRegressor(
+        monotone_constraints=cst, thread_count=1, verbose=0, allow_writing_files=False
+    ),
+    "LightGBM, 1000": lambda cst, seed: lgb.LGBMRegressor(
+        monotone_constraints=cst, n_jobs=1, verbose=-1, random_state=seed, n_estimators=1000
+    ),
+}
+
+
+def compare(data: Dataset, names: list[str]) -> dict[str, dict[str, list[float]]]:
+    """Errors and CPU seconds of every model in every fold; models take turns."""
+    is_classes = data.task == "classification"
+    models = CLASSIFIERS if is_classes else REGRESSORS
+    found: dict[str, dict[str, list[float]]] = {n: {"error": [], "seconds": []} for n in names}
+    folds = (StratifiedKFold if is_classes else KFold)(5, shuffle=True, random_state=0)
+    for seed, (train, test) in enumerate(folds.split(data.X, data.y)):
+        for name in names:
+            model = models[name](data.directions.astype(int).tolist(), seed)
+            start = time.process_time()
+            model.fit(data.X[train], data.y[train])
+            found[name]["seconds"].append(time.process_time() - start)
+            found[name]["error"].append(error_of(model, data, test))
+    return found
+
+
+def error_of(model: Any, data: Dataset, test: NDArray[np.intp]) -> float:
+    if data.task == "classification":
+        return float(log_loss(data.y[test], model.predict_proba(data.X[test])))
+    return float(np.sqrt(np.mean((model.predict(data.X[test]) - data.y[test]) ** 2)))
+
+
+def report(data: Dataset, found: dict[str, dict[str, list[float]]], names: list[str]) -> str:
+    """A row of the table: errors, the difference to the best booster, and seconds."""
+    errors = {name: np.array(found[name]["error"]) for name in names}
+    peers = [name for name in names[1:] if not name.endswith("1000")]
+    best = min(peers, key=lambda name: float(errors[name].mean()))
+    gap = (errors["isotone"] - errors[best]) / errors[best].mean() * 100
+    error = gap.std(ddof=1) / np.sqrt(len(gap))
+    cells = [
+        f"{data.name}, {len(data.X)} × {data.X.shape[1]}",
+        "log-loss" if data.task == "classification" else "RMSE",
+        *(f"{errors[name].mean():.4g}" for name in names),
+        f"{gap.mean():+.1f} ± {error:.1f} % ({best})",
+        *(f"{np.mean(found[name]['seconds']):.1f}" for name in names),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default=",".join(LOADERS), help="tables, separated by commas")
+    parser.add_argument("--models", default=",".join(CLASSIFIERS).replace(", 1", " 1"))
+    parser.add_argument("--out", type=Path, default=Path("results/whole_tables.json"))
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    names = [name.replace(" 1", ", 1") for name in options.models.split(",")]
+    print("| table | error | " + " | ".join(names) + " | difference | " + " | ".join(names) + " |")
+    print("| --- " * (2 * len(names) + 3) + "|")
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    results: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
+    for name in options.only.split(","):
+        data = load(name)
+        results[name] = compare(data, names)
+        print(report(data, results[name], names), flush=True)
+        options.out.write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()
