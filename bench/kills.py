@@ -38,10 +38,10 @@ import isotone
 # The one place that reaches into the package: a fault is put where no user could put one.
 _COMMAND = """
 import sys
-import isotone.estimators.members, isotone.training.sweep
+import isotone.estimators.fitting.members, isotone.training.sweep
 from isotone.cli import main
 from isotone.data import survey
-from isotone.estimators import members
+from isotone.estimators.fitting import members
 from isotone.training import chunks
 assert members.CHECKPOINT_SECONDS > 0.2
 members.CHECKPOINT_SECONDS = 0.2

@@ -199,7 +199,7 @@ COMMAND = """
 import sys
 from isotone import cli
 from isotone.data import survey
-from isotone.estimators import members
+from isotone.estimators.fitting import members
 from isotone.training import chunks
 survey.SMALL_ROWS, survey.SAMPLE_ROWS, chunks.CHUNK_NUMBERS = 1000, 1200, 2000
 members.CHECKPOINT_SECONDS = 0.0

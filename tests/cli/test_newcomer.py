@@ -307,7 +307,7 @@ def test_a_run_is_not_resumed_with_other_options(
 ) -> None:
     command = sys.modules["isotone.cli.train"]  # the module, not the function
     monkeypatch.setattr(command, "remove_checkpoints", lambda directory: None)
-    monkeypatch.setattr("isotone.estimators.members.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("isotone.estimators.fitting.members.CHECKPOINT_SECONDS", 0.0)
     words = f"--target late --features debt --resume --out {clients.parent / 'out'}"
     assert run("train", clients, words, QUICK) == 0
     assert run("train", clients, words, QUICK, "--random-state 1") == 2

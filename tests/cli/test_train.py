@@ -19,7 +19,7 @@ import pytest
 import isotone
 from isotone import cli
 from isotone.cli.options import pieces_of
-from isotone.estimators import members
+from isotone.estimators.fitting import members
 from isotone.training.learners import FusedLearner
 
 RNG = np.random.default_rng(0)
@@ -143,9 +143,9 @@ def test_a_killed_run_is_resumed_to_the_same_model(
 
 COMMAND = """
 import sys
-import isotone.estimators.members
+import isotone.estimators.fitting.members
 from isotone.cli import main
-isotone.estimators.members.CHECKPOINT_SECONDS = 0.1
+isotone.estimators.fitting.members.CHECKPOINT_SECONDS = 0.1
 print("ready", flush=True)  # what follows is work, no imports
 main(sys.argv[1:])
 """

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from isotone import Log
-from isotone.estimators.automatic import choose_scaling
 from isotone.estimators.directions import check_lipschitz
+from isotone.estimators.fitting.automatic import choose_scaling
 
 RNG = np.random.default_rng(0)
 

@@ -15,8 +15,8 @@ from sklearn.metrics import log_loss
 
 from isotone import MonotonicClassifier, MonotonicRegressor, Scaling
 from isotone.data import survey
-from isotone.estimators import members
-from isotone.estimators.view import View
+from isotone.estimators.fitting import members
+from isotone.estimators.fitting.view import View
 from isotone.inputs.chain import Inputs
 from isotone.training import chunks
 from isotone.training.chunks import ChunkLearner

@@ -50,7 +50,7 @@ def survey_rows(
     positive: str | None = None,
 ) -> tuple[TargetColumn, Sample, Sample]:
     """What is learned, all rows as a stream to train on, and rows to judge by; as `read_rows`."""
-    from isotone.estimators.stream import Stream, survey
+    from isotone.estimators.fitting.stream import Stream, survey
 
     assert isinstance(table, Dataset)
     refuse_text(table, columns)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from isotone.names import resolver
 
 if TYPE_CHECKING:
-    from isotone.estimators.automatic import choose_scaling
+    from isotone.estimators.fitting.automatic import choose_scaling
 
 _HOME = {
-    "choose_scaling": "automatic",
+    "choose_scaling": "fitting.automatic",
 }
 
 __all__ = ["choose_scaling"]

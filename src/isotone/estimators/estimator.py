@@ -23,12 +23,15 @@ from isotone.certificate.robustness import Radius
 from isotone.checks import check_choice
 from isotone.estimators.columns import check_categories, find_inputs, refuse_missing
 from isotone.estimators.directions import by_name, directions, spread
-from isotone.estimators.fit import Fit, fit_network
+from isotone.estimators.fitting.fit import Fit, fit_network
+from isotone.estimators.fitting.knots import check_knots
+from isotone.estimators.fitting.members import Run
+from isotone.estimators.fitting.missing import complete, refuse_directed
+from isotone.estimators.fitting.observations import observations
+from isotone.estimators.fitting.stream import Stream, in_memory
+from isotone.estimators.fitting.trial import Task
+from isotone.estimators.fitting.units import TargetUnits
 from isotone.estimators.importance import importances
-from isotone.estimators.knots import check_knots
-from isotone.estimators.members import Run
-from isotone.estimators.missing import complete, refuse_directed
-from isotone.estimators.observations import observations
 from isotone.estimators.parameters import (
     Categorical,
     Directions,
@@ -38,9 +41,6 @@ from isotone.estimators.parameters import (
     Units,
     Watch,
 )
-from isotone.estimators.stream import Stream, in_memory
-from isotone.estimators.trial import Task
-from isotone.estimators.units import TargetUnits
 from isotone.estimators.validation import (
     SparseTable,
     by_names,

@@ -24,8 +24,8 @@ from isotone.data.dataset import Dataset, open_dataset
 from isotone.data.source import Source
 from isotone.data.survey import MAX_LABELS, Survey, is_small, joined, take_survey
 from isotone.data.table import index_columns
-from isotone.estimators import members as stacks
-from isotone.estimators.members import Design
+from isotone.estimators.fitting import members as stacks
+from isotone.estimators.fitting.members import Design
 from isotone.inputs.cells import decoded, is_text
 from isotone.inputs.chain import Inputs
 from isotone.inputs.frames import is_category

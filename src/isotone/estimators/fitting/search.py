@@ -19,11 +19,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from isotone.estimators import automatic
-from isotone.estimators.members import Run, learn
-from isotone.estimators.observations import folds
+from isotone.estimators.fitting import automatic
+from isotone.estimators.fitting.members import Run, learn
+from isotone.estimators.fitting.observations import folds
+from isotone.estimators.fitting.trial import Task, Trial
 from isotone.estimators.parameters import Parameters
-from isotone.estimators.trial import Task, Trial
 from isotone.inputs.columns import Number
 from isotone.nn.network import MonotonicNetwork
 from isotone.training.recipe import History, Recipe

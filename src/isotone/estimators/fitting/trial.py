@@ -8,14 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
-from isotone.estimators import automatic
 from isotone.estimators.columns import spread_directions
-from isotone.estimators.knots import knots_of
-from isotone.estimators.members import Design
-from isotone.estimators.missing import reaches
+from isotone.estimators.fitting import automatic
+from isotone.estimators.fitting.knots import knots_of
+from isotone.estimators.fitting.members import Design
+from isotone.estimators.fitting.missing import reaches
+from isotone.estimators.fitting.units import TargetUnits, sort_outputs
+from isotone.estimators.fitting.view import View
 from isotone.estimators.parameters import Parameters, Units
-from isotone.estimators.units import TargetUnits, sort_outputs
-from isotone.estimators.view import View
 from isotone.freezing.freeze import freeze_uncertified
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Inputs

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from isotone.estimators import automatic
 from isotone.estimators.directions import check_lipschitz
-from isotone.estimators.members import Run, learn, scan
-from isotone.estimators.observations import hold_out
+from isotone.estimators.fitting import automatic
+from isotone.estimators.fitting.members import Run, learn, scan
+from isotone.estimators.fitting.observations import hold_out
+from isotone.estimators.fitting.search import candidates, plan, scout, search
+from isotone.estimators.fitting.stream import Stream
+from isotone.estimators.fitting.trial import Task, Trial
 from isotone.estimators.parameters import Parameters
-from isotone.estimators.search import candidates, plan, scout, search
-from isotone.estimators.stream import Stream
-from isotone.estimators.trial import Task, Trial
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Inputs
 from isotone.nn.network import MonotonicNetwork
