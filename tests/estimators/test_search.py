@@ -115,3 +115,53 @@ def test_rows_are_looked_up_as_if_all_copies_were_there() -> None:
     inner = np.abs(expected.values[:, 0]) < 1  # a seam may belong to either side
     np.testing.assert_array_equal(looked.cells[inner], expected.cells[inner])
     np.testing.assert_allclose(looked.values[inner], expected.values[inner], rtol=1e-6, atol=1e-7)
+
+
+def test_units_of_lambda_decide_nothing_when_it_is_chosen() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(2500, 2)) * 1e-3
+    y = 1e3 * X[:, 0] + 0.01 * rng.normal(size=2500)
+    models = [
+        isotone.MonotonicRegressor([1, 0], lipschitz_units=units, **QUICK | {"max_iter": 6})
+        for units in ("scaled", "raw")
+    ]
+    scaled, raw = (model.fit(X, y) for model in models)
+    assert scaled.network_.fingerprint == raw.network_.fingerprint
+    assert raw.lipschitz_[0] > 100 * scaled.lipschitz_[0]
+
+
+def test_rows_to_validate_on_decide_in_place_of_a_ladder() -> None:
+    X, y = waves(400)
+    X = X[["x"]]
+    model = isotone.MonotonicRegressor([1], **QUICK)
+    model.fit(X[:300], y[:300], eval_set=(X[300:], y[300:]))
+    best = model.history_.best_epoch[0]
+    losses = np.mean(model.history_.validation, axis=1)
+    assert losses[best] == losses.min()
+
+
+def test_infinite_validation_losses_are_refused() -> None:
+    X, y = waves(300)
+    far = np.where(np.arange(300) == 7, 1e25, y)
+    with pytest.raises(ValueError, match="the validation loss is inf in epoch 0"):
+        isotone.MonotonicRegressor([1], **QUICK).fit(X[["x"]], y, eval_set=(X[["x"]], far))
+
+
+def test_columns_far_from_zero_can_have_knots() -> None:
+    X, y = waves(2500)
+    scores = []
+    for offset in (0.0, 1e9):
+        moved = X[["x"]] + offset
+        model = isotone.MonotonicRegressor([1], knots=16, **QUICK).fit(moved, y)
+        scores.append(model.score(moved, y))
+    assert scores[1] == pytest.approx(scores[0], abs=0.01)
+
+
+@pytest.mark.parametrize("options", [{}, {"lipschitz": 1.0, "knots": 8}])
+def test_networks_that_are_too_deep_for_the_fused_trainer_are_trained_in_torch(
+    options: Any,
+) -> None:
+    X, y = waves(60)
+    settings = {"hidden_layer_sizes": (4,) * 33, "max_iter": 2, "n_members": 2}
+    model = isotone.MonotonicRegressor({"x": 1}, **settings, **options)
+    assert model.fit(X[["x", "city"]], y).certificate_.holds

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from isotone.estimators.estimator import MonotonicEstimator
 
 _FILES = ("certificate.json", "history.json", "metrics.json")  # beside the model
-_SEARCHES = tuple(f"{name}-{k}" for name in ("scout", "search") for k in range(3))
-_PARTS = ("scan", "members", *_SEARCHES)  # of checkpoints
+_FEW_SLOPES = 4  # that are listed
 _CLASSIFICATION, _REGRESSION = get_args(ClassificationLoss), get_args(RegressionLoss)
 
 
@@ -183,7 +182,7 @@ def train(
 def _destination(out: Path, tables: Sequence[str]) -> Destination:
     """Where results go, none of them in place of a table that is read."""
     destination = Destination.of(out, "model.isotone")
-    parts = [destination.checkpoints / name for name in _PARTS]
+    parts = _checkpoints(destination.checkpoints)
     refuse_overwriting(
         [destination.model, *destination.beside(*_FILES), *parts],
         [split_tree(table)[0] for table in tables],
@@ -346,9 +345,15 @@ def _lipschitz(text: str, columns: Columns) -> Any:
     return named
 
 
+def _checkpoints(directory: Path) -> list[Path]:
+    from isotone.estimators.fitting.search import CHECKPOINTS
+
+    return [directory / name for name in ("scan", "members", *CHECKPOINTS)]
+
+
 def remove_checkpoints(directory: Path) -> None:
     """Remove what earlier runs left there, and nothing else."""
-    files = [directory / name for name in _PARTS]
+    files = _checkpoints(directory)
     for file in files:
         file.unlink(missing_ok=True)
     remove_leftovers(*files)
@@ -382,12 +387,14 @@ def _write(
 def _report(
     certificate: Certificate, learned: str, metrics: dict[str, float], model: Path
 ) -> None:
-    slopes = ", ".join(f"{value:.4g}" for value in np.unique(certificate.lipschitz))
+    slopes = [f"{value:.4g}" for value in np.unique(certificate.lipschitz)]
+    if len(slopes) > _FEW_SLOPES:
+        slopes = [f"{slopes[0]} to {slopes[-1]}"]
     lines = {
         "learned": learned,
         "certificate": "HOLDS",  # a network that fails is not returned
         "guaranteed": certificate.guarantee,
-        "λ, scaled": slopes,
+        "λ, scaled": ", ".join(slopes),
     }
     judged = {name: f"{value:.5g}" for name, value in metrics.items()}
     output.print(terminal.facts(**lines, **judged))

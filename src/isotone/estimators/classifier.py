@@ -97,7 +97,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
     learning_rate_init : at the start; a cosine schedule takes it to a fiftieth. "auto" is 0.005
         where λ are learned and 0.02 elsewhere
     max_iter : most epochs. Where λ is "auto", large tables take fewer, and training ends when the
-        loss on left-out rows stops falling
+        loss on left-out rows stops falling, unless the table is streamed from disk
     early_stopping : where λ is not "auto": keep the best epoch on a `validation_fraction` of the
         rows, or on the `eval_set` of `fit`, and stop after `n_iter_no_change` epochs in which the
         loss has not fallen by `tol`
@@ -158,7 +158,9 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
             alike, are in `history_.validation`. Where λ is "auto", and for `early_stopping`, they
             decide in place of rows that are left out, and all rows of X are learned from
         callbacks : functions of an epoch, counted from 0, and the history so far, called after
-            every epoch of members that may be kept; their training stops if one returns True
+            every epoch of members that may be kept; the training of these stops if one returns
+            True. Where λ is "auto", small tables have several candidates, one after the other, and
+            `history.validation` is empty where nothing is validated
         """
         watch = Watch.of(eval_set, callbacks)
         X, y, sample_weight, stream = self._in_memory(X, y, sample_weight)

@@ -197,7 +197,13 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             fraction = parameters.validation_fraction
             return round(fraction * n_rows) if parameters.early_stopping else 0
 
-        return in_memory(X, y, weight, n_held, bool(self.verbose))
+        *rows, stream = in_memory(X, y, weight, n_held, bool(self.verbose))
+        if stream is not None and self.categorical_features not in ("from_dtype", None):
+            raise ValueError(
+                "`categorical_features` names columns of a data set that is too large for memory; "
+                "their types must say so there: store them as text or as categories"
+            )
+        return *rows, stream
 
     def _read(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, **check: Any
@@ -261,15 +267,13 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             missing=missing,
             loss=loss,
             units=self._units(distinct, n_outputs),
+            kinds=self._by_feature("scaling", parameters.scaling, "auto"),
             knots=completed.knots,
             classes=classes,
             validation=self._validation(watch),
         )
-        parameters = replace(
-            parameters,
-            lipschitz=self._by_feature("lipschitz", parameters.lipschitz, None),
-            scaling=self._by_feature("scaling", parameters.scaling, "auto"),
-        )
+        lipschitz = self._by_feature("lipschitz", parameters.lipschitz, None)
+        parameters = replace(parameters, lipschitz=lipschitz)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         run = Run(seed, self._checkpoints, watch.stops)
         fit = fit_network(task, parameters, wanted, run, stream)

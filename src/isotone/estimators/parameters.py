@@ -84,6 +84,11 @@ class Parameters:
         _check_jobs(self.n_jobs)
         check_positive("temperature", self.temperature)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether λ are to be chosen, all of them."""
+        return isinstance(self.lipschitz, str) and self.lipschitz == "auto"
+
     def threads(self) -> int:
         """How many threads may train: `n_jobs`, where -1 is one per core, or as many as torch."""
         if self.n_jobs is None:

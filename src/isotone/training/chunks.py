@@ -229,5 +229,9 @@ class ChunkLearner(FusedLearner):
 
     def load_state(self, state: Tensors) -> None:
         n_chunks, n_visits, loss = (state[name] for name in _POSITION)
-        self._n_chunks, self._n_visits, self._loss = int(n_chunks), int(n_visits), loss.numpy()
+        self._n_chunks, self._n_visits, self._loss = (
+            int(n_chunks),
+            int(n_visits),
+            loss.numpy().copy(),
+        )
         super().load_state({name: x for name, x in state.items() if name not in _POSITION})

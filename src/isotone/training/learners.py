@@ -7,6 +7,7 @@ Both train the same functions by the same steps; `FusedLearner` is many times fa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -81,7 +82,8 @@ def why_not_fused(network: LipschitzNetwork, loss: Loss) -> str | None:
         return f"it does not support metric {network.metric}"
     if not is_fused_loss(loss):
         return f"it does not support {type(loss).__name__}"
-    return _why_too_large([layer.weight for layer in bounded_layers(network)])
+    widths = [len(layer.weight) for layer in bounded_layers(network)]
+    return why_too_large([network.n_features, *widths])
 
 
 def is_fused_loss(loss: Loss) -> bool:
@@ -108,10 +110,12 @@ def why_not_stackable(network: LipschitzNetwork) -> str | None:
     return None
 
 
-def _why_too_large(weights: Sequence[Tensor]) -> str | None:
-    n_parameters = sum(weight.numel() + len(weight) for weight in weights)
-    if len(weights) > _engine.MAX_LAYERS or n_parameters > _engine.MAX_PARAMETERS:
-        return f"it is for small networks, not for {len(weights)} layers of {n_parameters} numbers"
+def why_too_large(layers: Sequence[int]) -> str | None:
+    """Why the fused backend cannot train networks of these widths, or None."""
+    n_layers = len(layers) - 1
+    n_parameters = sum((n_in + 1) * n_out for n_in, n_out in pairwise(layers))
+    if n_layers > _engine.MAX_LAYERS or n_parameters > _engine.MAX_PARAMETERS:
+        return f"it is for small networks, not for {n_layers} layers of {n_parameters} numbers"
     return None
 
 

@@ -251,6 +251,12 @@ def _one_epoch(
 
 def _validate(learner: Learner, validation: Rows, recipe: Recipe, run: _Progress) -> None:
     loss = learner.losses(validation)
+    lost = loss[~torch.isfinite(loss)]
+    if len(lost):
+        raise ValueError(
+            f"the validation loss is {float(lost[0])} in epoch {run.epoch}; "
+            "it must stay finite: look for extreme rows or targets among those to validate on"
+        )
     run.history.validation.append(loss.tolist())
     if recipe.drops:
         loss = loss.mean().expand_as(loss)

@@ -42,7 +42,11 @@ class Rows:
         return len(self.x)
 
     def __getitem__(self, index: Any) -> Rows:
-        weight = None if self.weight is None else self.weight[..., index]
+        weight = self.weight
+        if weight is not None and np.ndim(index) == 2 and weight.ndim == 2:  # rows per member
+            weight = np.take_along_axis(weight, index, axis=1)
+        elif weight is not None:
+            weight = weight[..., index]
         return Rows(self.x[index], self.y[index], weight)
 
     def weights(self) -> NDArray[Any]:

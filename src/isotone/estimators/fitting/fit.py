@@ -23,7 +23,6 @@ from isotone.estimators.parameters import Parameters
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Inputs
 from isotone.nn.network import MonotonicNetwork
-from isotone.training.learners import is_fused_loss
 from isotone.training.recipe import History, Recipe
 from isotone.typing import Floats
 
@@ -64,12 +63,13 @@ def fit_network(
         epochs = min(whole.epochs, automatic.n_epochs(len(stream)))
         return _fit_learned(trial, replace(whole, epochs=epochs), run, stream)
     found = search(trials, recipe, run)
-    if n_rows <= automatic.CROSS_VALIDATED and not tiles:
+    if n_rows <= automatic.CROSS_VALIDATED and not tiles and task.validation is None:
         given = Trial(task, parameters, {}, learns_lipschitz=False)
         every = np.full(len(given.own), np.nan)
-        least = float(_climb(given, _given_recipe(given, run.seed), every, run).min())
-        if least < found.loss * (1 + 2 / np.sqrt(n_rows)):  # epochs were chosen on these rows, too
-            return _fit_given(task, parameters, tiles, run)
+        losses = _climb(given, _given_recipe(given, run.seed), every, run)
+        # epochs were chosen on the same rows, which makes losses look better than they are
+        if losses.min() < found.loss * (1 + 2 / np.sqrt(n_rows)):
+            return _fit_given(task, parameters, tiles, run, chosen=_tell_best(losses, parameters))
     _tell_knots(found.trial)
     lipschitz = found.trial.learned(found.members)
     return Fit(found.trial.freeze(found.members), found.history, lipschitz)
@@ -77,10 +77,10 @@ def fit_network(
 
 def _is_searched(task: Task, parameters: Parameters) -> bool:
     """Whether λ is to be chosen, and members can leave rows out and learn it."""
-    is_open = isinstance(parameters.lipschitz, str) and parameters.lipschitz == "auto"
-    if not is_open or not is_fused_loss(task.loss) or len(task.rows) < automatic.FEWEST:
+    if not parameters.is_open or len(task.rows) < automatic.FEWEST:
         return False
-    return not Trial(task, parameters, {}, learns_lipschitz=False).design.reaches
+    plain = Trial(task, parameters, {}, learns_lipschitz=False)
+    return plain.is_fused and not plain.design.reaches
 
 
 def _fit_given(
@@ -89,8 +89,9 @@ def _fit_given(
     tiles: Mapping[str, int],
     run: Run,
     stream: Stream | None = None,
+    chosen: float | None = None,
 ) -> Fit:
-    """With λ as they are given, learned, or one for all that have none."""
+    """With λ as they are given, learned, or one, if it is not yet chosen, for all without."""
     is_learned = isinstance(parameters.lipschitz, str) and parameters.lipschitz == "learned"
     trial = Trial(task, parameters, tiles, is_learned)
     recipe = _given_recipe(trial, run.seed, stream)
@@ -100,7 +101,7 @@ def _fit_given(
     scaled = lipschitz[trial.own] / trial.units
     if np.isnan(lipschitz).any():
         brief = recipe if stream is None else stream.scan_recipe(recipe)
-        best = _choose(trial, brief, scaled, run)
+        best = _choose(trial, brief, scaled, run) if chosen is None else chosen
         scaled = np.where(np.isnan(scaled), best, scaled)
         lipschitz = np.where(np.isnan(lipschitz), trial.steepest(scaled), lipschitz)
     members = trial.build(scaled, parameters.n_members, run.seed)
@@ -110,8 +111,7 @@ def _fit_given(
 
 def _fit_learned(trial: Trial, recipe: Recipe, run: Run, stream: Stream | None) -> Fit:
     """With λ that members learn from all rows."""
-    most = trial.parameters.lipschitz_max / trial.units
-    members = trial.build(most, trial.parameters.n_members, run.seed)
+    members = trial.build(trial.most, trial.parameters.n_members, run.seed)
     history = _train(trial, members, recipe, run, stream)
     lipschitz = trial.learned(members)
     return Fit(trial.freeze(members), history, lipschitz)
@@ -140,8 +140,9 @@ def _train(
         )[0]
     if parameters.verbose:
         print(stream.describe())
-    held = stream.held_out(task.inputs) if parameters.early_stopping else None
-    validation = trial.validation if held is None else trial.scaled(held)
+    validation = trial.validation
+    if validation is None and parameters.early_stopping:
+        validation = trial.scaled(stream.held_out(task.inputs))
     return stream.learn(
         trial.design,
         members,
@@ -187,9 +188,14 @@ def _choose(trial: Trial, recipe: Recipe, lipschitz: Floats, run: Run) -> float:
     """The λ, one for all inputs that have none yet, with the least loss on left-out rows."""
     if len(trial.task.rows) < automatic.FEWEST:
         return automatic.FALLBACK
+    return _tell_best(_climb(trial, recipe, lipschitz, run), trial.parameters)
+
+
+def _tell_best(losses: Floats, parameters: Parameters) -> float:
+    """The λ of the ladder that has the least loss."""
     ladder = automatic.LADDER
-    best = ladder[int(np.argmin(_climb(trial, recipe, lipschitz, run)))]
-    if trial.parameters.verbose:
+    best = ladder[int(np.argmin(losses))]
+    if parameters.verbose:
         print(f"lipschitz='auto' picked {best:g} of {', '.join(f'{step:g}' for step in ladder)}")
     return best
 

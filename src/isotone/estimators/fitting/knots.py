@@ -14,7 +14,7 @@ from isotone.inputs.columns import Number
 from isotone.inputs.knots import Knots, place_knots
 from isotone.typing import Floats
 
-_CLOSE = 1e-9  # values that differ by less, relative to their size, are one
+_CLOSE = 1e-12  # values that differ by less, relative to their size, are one
 
 
 def check_knots(value: Any, inputs: Inputs) -> dict[str, int]:

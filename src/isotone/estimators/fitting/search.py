@@ -30,6 +30,7 @@ from isotone.training.recipe import History, Recipe
 from isotone.typing import Indices
 
 _PIECES = (0, 16, 64)
+CHECKPOINTS = tuple(f"{name}-{k}" for name in ("scout", "search") for k in range(len(_PIECES)))
 _N_SCOUTS = 2  # members of a candidate
 _SHARE = 0.25  # of the epochs, for scouts
 _MOST_COPIES = 8192  # of all columns together
@@ -45,7 +46,8 @@ def candidates(task: Task, parameters: Parameters, tiles: Mapping[str, int]) -> 
         return [Trial(task, parameters, tiles, True)]
     # of a column with few values the knots are its values, whatever their number may be
     pieces = [n for n in _PIECES if n * len(numbers) <= _MOST_COPIES]
-    return [Trial(task, parameters, dict.fromkeys(numbers, n) if n else {}, True) for n in pieces]
+    found = [Trial(task, parameters, dict.fromkeys(numbers, n) if n else {}, True) for n in pieces]
+    return [trial for trial in found if trial.is_fused]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +98,7 @@ def _train(
     name: str,
     until: int | None = None,
 ) -> Found:
-    lipschitz = trial.parameters.lipschitz_max / trial.units
-    members = trial.build(lipschitz, n_members, run.seed)
+    members = trial.build(trial.most, n_members, run.seed)
     pieces = max(trial.tiles.values(), default=0)
     history, _ = learn(
         trial.design,
@@ -114,7 +115,8 @@ def _train(
     )
     found = Found(trial, members, history)
     if trial.parameters.verbose:
-        print(f"loss on left-out rows with columns in {pieces or 1} pieces: {found.loss:.5g}")
+        seen = f"in {pieces} pieces" if pieces else "as they are"
+        print(f"loss on rows not learned from, columns {seen}: {found.loss:.5g}")
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +20,10 @@ from isotone.estimators.parameters import Parameters, Units
 from isotone.freezing.freeze import freeze_uncertified
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Inputs
+from isotone.inputs.scaling import Scaling
 from isotone.losses import Loss, Quantile
 from isotone.nn.network import MonotonicNetwork
-from isotone.training.learners import is_fused_loss
+from isotone.training.learners import is_fused_loss, why_too_large
 from isotone.training.rows import Rows
 from isotone.typing import Floats, Indices, Signs
 
@@ -36,6 +38,7 @@ class Task:
     inputs : where the features come from; they may not have copies yet
     directions, missing : (n_outputs, n_columns), of the columns and of their missing values
     units : those of the outputs
+    kinds : of the scaling, as asked for
     knots : by name, of columns that need some for the directions of missing values
     classes : names of the classes, or None for values
     validation : rows to validate members on, in place of some of the others
@@ -47,6 +50,7 @@ class Task:
     missing: Signs
     loss: Loss
     units: TargetUnits
+    kinds: Any
     knots: Mapping[str, Floats]
     classes: tuple[str, ...] | None = None
     validation: Rows | None = None
@@ -55,6 +59,11 @@ class Task:
     def columns(self) -> tuple[str, ...]:
         """The features without the indicators."""
         return self.inputs.uncompleted
+
+    @cached_property
+    def scaling(self) -> Scaling:
+        """Of the features, before some of them are divided into copies."""
+        return automatic.fit_scaling(self.kinds, self.rows, self.columns)
 
     @property
     def n_indicators(self) -> int:
@@ -78,11 +87,9 @@ class Trial:
 
     @cached_property
     def view(self) -> View:
-        task = self.task
-        rows = task.rows
-        scaling = automatic.fit_scaling(self.parameters.scaling, rows, task.columns)
+        task, rows = self.task, self.task.rows
         wanted = knots_of(task.inputs, rows.x, rows.weights(), self.tiles)
-        return View.of(scaling, task.inputs, wanted | dict(task.knots), wanted)
+        return View.of(task.scaling, task.inputs, wanted | dict(task.knots), wanted)
 
     @cached_property
     def rows(self) -> Rows:
@@ -97,7 +104,7 @@ class Trial:
         loss, weight = self.task.loss, raw.weight
         y = self.task.units.standardize(raw.y)
         labels = y[:, 0] if loss.outputs == "logits" else y
-        if not is_fused_loss(loss) or max(self.view.fields).n_features == 1:
+        if not self.is_fused or max(self.view.fields).n_features == 1:
             return Rows.of(self.view.transform(raw.x), labels, loss, sample_weight=weight)
         looked = self.view.look(raw.x)
         return replace(Rows.of(looked.values, labels, loss, sample_weight=weight), x=looked)
@@ -130,6 +137,13 @@ class Trial:
             threads=parameters.threads(),
         )
 
+    @cached_property
+    def is_fused(self) -> bool:
+        """Whether the fused trainer can train members."""
+        sizes = [len(self.view.sources), *self.parameters.hidden_layer_sizes]
+        n_outputs = len(self.task.directions)
+        return is_fused_loss(self.task.loss) and why_too_large([*sizes, n_outputs]) is None
+
     @property
     def own(self) -> Indices:
         """The feature of every input without indicators."""
@@ -147,6 +161,15 @@ class Trial:
             return np.ones(n_own)
         raw: Floats = self.view.scaling.steepest() * units.scale.max() * units.deviation
         return raw[:n_own]
+
+    @property
+    def most(self) -> Floats:
+        """The largest λ that may be learned, per input without indicators, in scaled units.
+
+        One that is to be chosen is only reported in the units asked for.
+        """
+        most = np.full(len(self.own), self.parameters.lipschitz_max)
+        return most if self.parameters.is_open else most / self.units
 
     def build(self, lipschitz: Floats, n_members: int, seed: int) -> list[MonotonicNetwork]:
         """New members for λ of inputs without indicators, in scaled units."""
