@@ -18,7 +18,7 @@ help:
 	@echo "make bench-rows      100 million rows of a Parquet file through isotone score"
 	@echo "make bench-stream    training on 20 million rows of Parquet files against rows in memory"
 	@echo "make bench-onnx      ONNX graphs: comparators against TopK, ordered sums"
-	@echo "make bench-estimators  default estimators against HistGradientBoosting (TABLES=DIR for more)"
+	@echo "make bench-estimators  default estimators against boosters, on small and whole tables (TABLES=DIR for more)"
 	@echo "make prove-bits      100 million comparisons of computed scores"
 	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
 	@echo "make figures         all studies: figures and numbers in results/, tables in docs/; QUICK=1: a try"
@@ -80,6 +80,7 @@ bench-onnx: venv
 
 bench-estimators: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m bench.estimators $(if $(TABLES),--tables $(TABLES))
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.whole_tables
 
 prove-bits: venv
 	$(BIN)/python -m bench.last_bit

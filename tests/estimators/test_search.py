@@ -46,6 +46,14 @@ def test_knots_are_chosen_where_columns_bend() -> None:
     assert scores[0] > scores[1] + 0.01
 
 
+@pytest.mark.parametrize("knots", [4, [4, 4], np.array([4, 4]), {"x": 4}])
+def test_knots_may_be_given_where_lambda_is_chosen(knots: Any) -> None:
+    X, y = waves(300)
+    X = pd.DataFrame({"x": X["x"], "z": X["x"][::-1].to_numpy()})
+    model = isotone.MonotonicRegressor([1, 0], knots=knots, **QUICK | {"max_iter": 2}).fit(X, y)
+    assert model.network_.inputs.counts.tolist() == [4, 1 if isinstance(knots, dict) else 4]
+
+
 @pytest.mark.parametrize("n", [200, 2500])
 def test_the_weighted_set_of_rows_decides_alone(n: int) -> None:
     X, y = waves(n)

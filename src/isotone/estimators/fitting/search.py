@@ -42,7 +42,7 @@ _SMALL = 5000  # rows up to which all candidates are trained to the end
 def candidates(task: Task, parameters: Parameters, tiles: Mapping[str, int]) -> list[Trial]:
     """What may be the best: `tiles` if they are given, or several numbers of them."""
     numbers = [column.name for column in task.inputs.columns if isinstance(column, Number)]
-    if parameters.knots != "auto" or not numbers:
+    if not isinstance(parameters.knots, str) or not numbers:  # not "auto"
         return [Trial(task, parameters, tiles, True)]
     # of a column with few values the knots are its values, whatever their number may be
     pieces = [n for n in _PIECES if n * len(numbers) <= _MOST_COPIES]
