@@ -141,8 +141,13 @@ def test_at_least_one_row_must_have_a_score() -> None:
 def test_targets_that_cannot_be_used_are_refused() -> None:
     with pytest.raises(ValueError, match="`eval_set` has 2 targets but `y` has 1; they must be"):
         regressor().fit(X, Y, eval_set=(X_VAL, np.column_stack([Y_VAL, Y_VAL])))
-    with pytest.raises(ValueError, match="`y` holds NaN or infinity"):
+    with pytest.raises(ValueError, match="`eval_set` holds NaN or infinity"):
         regressor().fit(X, Y, eval_set=(X_VAL, np.full(80, np.nan)))
+
+
+def test_predictions_are_of_tables() -> None:
+    with pytest.raises(TypeError, match="only `fit` reads files"):
+        classifier().fit(X, Y).predict("rows.parquet")
 
 
 @pytest.mark.parametrize("given", [print, [1], 3])

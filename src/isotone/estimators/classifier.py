@@ -261,16 +261,16 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
                 "dictionary by class"
             )
 
-    def _targets(self, y: NDArray[Any]) -> Floats:
-        places = {name: k for k, name in enumerate(self.classes_.tolist())}
+    def _targets(self, name: str, y: NDArray[Any]) -> Floats:
+        places = {label: k for k, label in enumerate(self.classes_.tolist())}
         found = column_or_1d(y).tolist()
-        for name in found:
-            if name not in places:
+        for label in found:
+            if label not in places:
                 raise ValueError(
-                    f"`eval_set` holds the class {name!r}, which `y` does not have; a model knows "
+                    f"`{name}` holds the class {label!r}, which `y` does not have; a model knows "
                     "only classes that it learned: drop such rows"
                 )
-        return self._numbered(np.array([places[name] for name in found]))
+        return self._numbered(np.array([places[label] for label in found]))
 
     def _numbered(self, labels: Indices) -> Floats:
         """Numbers of the classes, (n_rows, 1); of two, 1 is the one that is scored."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
@@ -303,11 +304,11 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
                 f"none of {len(known)} rows of `eval_set` gets a score; at least one must: give "
                 "rows whose values training has, or change `on_unseen`"
             )
-        return Rows(features[known], self._targets(np.asarray(y))[known])
+        return Rows(features[known], self._targets("eval_set", np.asarray(y))[known])
 
-    def _targets(self, y: NDArray[Any]) -> Floats:
-        """Raw targets as a network learns them, (n_rows, n_targets)."""
-        raise NotImplementedError
+    @abstractmethod
+    def _targets(self, name: str, y: NDArray[Any]) -> Floats:
+        """Raw targets as a network learns them, (n_rows, n_targets); `name` is for messages."""
 
     def _units(self, rows: Rows, n_outputs: int) -> TargetUnits:
         """Units of the outputs; those of logits are their own."""

@@ -73,7 +73,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         parameters, rows = self._read(X, y, sample_weight, multi_output=True, y_numeric=True)
         self._one_column = rows.y.ndim == 1
         self._n_targets = 1 if self._one_column else rows.y.shape[1]
-        table = self._targets(rows.y)
+        table = self._targets("y", rows.y)
         levels = self._levels(table)
         loss = Quantile(levels) if self.loss == "quantile" else LOSSES[self.loss]()
         n_outputs = max(table.shape[1], len(levels))
@@ -107,15 +107,15 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         tags.target_tags.multi_output = True
         return tags
 
-    def _targets(self, y: NDArray[Any]) -> Floats:
+    def _targets(self, name: str, y: NDArray[Any]) -> Floats:
         table = y.reshape(len(y), -1).astype(np.float64)
         if table.shape[1] != self._n_targets:
             raise ValueError(
                 f"`eval_set` has {table.shape[1]} targets but `y` has {self._n_targets}; they "
                 "must be the same: give as many columns of targets"
             )
-        check_finite("y", table)
-        refuse_huge("y", table, [f"column {k}" for k in range(table.shape[1])])
+        check_finite(name, table)
+        refuse_huge(name, table, [f"column {k}" for k in range(table.shape[1])])
         return table
 
     def _levels(self, y: Floats) -> tuple[float, ...]:

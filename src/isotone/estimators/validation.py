@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -61,12 +62,17 @@ def densified(X: Any) -> Any:
 def framed(X: Any) -> Any:
     """A dictionary of columns as a table of Arrow; anything else as it is.
 
-    A single column raises `TypeError`.
+    A single column, and a path, raise `TypeError`.
     """
     if hasattr(X, "to_frame") and getattr(X, "ndim", 1) == 1:  # of pandas or polars
         raise TypeError(
             f"`X` is a {type(X).__name__}, one column; it must be a table, even of one column: "
             "give X.to_frame()"
+        )
+    if isinstance(X, str | Path):
+        raise TypeError(
+            f"`X` is the path {str(X)!r}; only `fit` reads files: give a table, or score files "
+            "with `isotone score`"
         )
     if not is_dictionary(X):
         return X
