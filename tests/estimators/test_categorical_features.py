@@ -123,7 +123,9 @@ def test_in_a_frame_with_numbered_columns_a_number_is_a_name() -> None:
     frame = FRAME.set_axis([1, 0], axis=1)
     model = regressor(categorical_features=[1]).fit(frame, Y)
     assert isinstance(model.network_.inputs.column("1"), Category)
-    with pytest.raises(ValueError, match="holds 2, which is no column of `X`; its 2 columns are"):
+    with pytest.raises(
+        ValueError, match="holds 2, which is not a column of `X`; its 2 columns are"
+    ):
         regressor(categorical_features=[2]).fit(FRAME.set_axis([1, 5], axis=1), Y)
 
 
@@ -132,10 +134,10 @@ def test_in_a_frame_with_numbered_columns_a_number_is_a_name() -> None:
     [
         ("shop", r"`categorical_features='shop'` must be .* give a list, such as \['shop'\]"),
         (0, r"`categorical_features=0` must be 'from_dtype', None, or a list"),
-        (["shops"], "holds 'shops', which is no column of `X`; .* did you mean 'shop'?"),
-        ([2], "holds 2, which is no column of `X`; its 2 columns are shop, income: use these, or"),
-        ([-1], "holds -1, which is no column"),
-        ([0.5], "holds 0.5, which is no column"),
+        (["shops"], "holds 'shops', which is not a column of `X`; .* did you mean 'shop'?"),
+        ([2], "holds 2, which is not a column of `X`; its 2 columns are shop, income"),
+        ([-1], "holds -1, which is not a column"),
+        ([0.5], "holds 0.5, which is not a column"),
         ([True], "has 1 entries of True and False but `X` has 2 columns; give one per column"),
     ],
 )

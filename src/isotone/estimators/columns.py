@@ -106,8 +106,8 @@ def _position(entry: Any, labels: Sequence[Any] | None, features: Sequence[str])
         )
     hint = suggest(str(entry), features, "use these, or positions from 0.", cutoff=0.5)
     raise ValueError(
-        f"`categorical_features` holds {entry!r}, which is no column of `X`; its {len(features)} "
-        f"columns are {', '.join(features[:20])}: {hint}"
+        f"`categorical_features` holds {entry!r}, which is not a column of `X`; its "
+        f"{len(features)} columns are {', '.join(features[:20])}: {hint}"
     )
 
 

@@ -176,7 +176,7 @@ def finite_or_blank(column: pa.Array, name: str, first_row: int = 0) -> Floats:
 
 
 def describe_cell(value: Any) -> str:
-    """What a cell that is no number holds, in words."""
+    """What a cell that is not a number holds, in words."""
     if value is None:
         return "is missing"
     is_text = isinstance(value, str | bytes)
