@@ -13,7 +13,6 @@ import argparse
 import json
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,55 +28,53 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from isotone import MonotonicClassifier, MonotonicRegressor
 from studies.tabular.datasets import LOADERS, Dataset, load
 
-Models = dict[str, Callable[[list[int], int], Any]]
+NAMES = ("isotone", "LightGBM", "XGBoost", "HistGradientBoosting", "CatBoost", "LightGBM, 1000")
 
-CLASSIFIERS: Models = {
-    "isotone": lambda cst, seed: MonotonicClassifier(cst, random_state=seed, n_jobs=1),
-    "LightGBM": lambda cst, seed: lgb.LGBMClassifier(
-        monotone_constraints=cst, n_jobs=1, verbose=-1, random_state=seed
-    ),
-    "XGBoost": lambda cst, seed: xgb.XGBClassifier(
-        monotone_constraints=tuple(cst), n_jobs=1, random_state=seed
-    ),
-    "HistGradientBoosting": lambda cst, seed: HistGradientBoostingClassifier(
-        monotonic_cst=cst, random_state=seed
-    ),
-    "CatBoost": lambda cst, seed: CatBoostClassifier(
-        monotone_constraints=cst, thread_count=1, verbose=0, allow_writing_files=False
-    ),
-    "LightGBM, 1000": lambda cst, seed: lgb.LGBMClassifier(
-        monotone_constraints=cst, n_jobs=1, verbose=-1, random_state=seed, n_estimators=1000
-    ),
-}
-REGRESSORS: Models = {
-    "isotone": lambda cst, seed: MonotonicRegressor(cst, random_state=seed, n_jobs=1),
-    "LightGBM": lambda cst, seed: lgb.LGBMRegressor(
-        monotone_constraints=cst, n_jobs=1, verbose=-1, random_state=seed
-    ),
-    "XGBoost": lambda cst, seed: xgb.XGBRegressor(
-        monotone_constraints=tuple(cst), n_jobs=1, random_state=seed
-    ),
-    "HistGradientBoosting": lambda cst, seed: HistGradientBoostingRegressor(
-        monotonic_cst=cst, random_state=seed
-    ),
-    "CatBoost": lambda cst, seed: CatBoostRegressor(
-        monotone_constraints=cst, thread_count=1, verbose=0, allow_writing_files=False
-    ),
-    "LightGBM, 1000": lambda cst, seed: lgb.LGBMRegressor(
-        monotone_constraints=cst, n_jobs=1, verbose=-1, random_state=seed, n_estimators=1000
-    ),
-}
+
+def make(name: str, is_classes: bool, cst: list[int], seed: int) -> Any:
+    """A model with its defaults, one thread and these directions."""
+    light: dict[str, Any] = {"monotone_constraints": cst, "n_jobs": 1, "verbose": -1}
+    quiet = {"thread_count": 1, "verbose": 0, "allow_writing_files": False}
+    kinds: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+        "isotone": (
+            MonotonicClassifier,
+            MonotonicRegressor,
+            {"monotonic_cst": cst, "n_jobs": 1},
+        ),
+        "LightGBM": (lgb.LGBMClassifier, lgb.LGBMRegressor, light),
+        "XGBoost": (
+            xgb.XGBClassifier,
+            xgb.XGBRegressor,
+            {"monotone_constraints": tuple(cst), "n_jobs": 1},
+        ),
+        "HistGradientBoosting": (
+            HistGradientBoostingClassifier,
+            HistGradientBoostingRegressor,
+            {"monotonic_cst": cst},
+        ),
+        "CatBoost": (
+            CatBoostClassifier,
+            CatBoostRegressor,
+            {"monotone_constraints": cst} | quiet,
+        ),
+        "LightGBM, 1000": (
+            lgb.LGBMClassifier,
+            lgb.LGBMRegressor,
+            light | {"n_estimators": 1000},
+        ),
+    }
+    classifier, regressor, options = kinds[name]
+    return (classifier if is_classes else regressor)(random_state=seed, **options)
 
 
 def compare(data: Dataset, names: list[str]) -> dict[str, dict[str, list[float]]]:
     """Errors and CPU seconds of every model in every fold; models take turns."""
     is_classes = data.task == "classification"
-    models = CLASSIFIERS if is_classes else REGRESSORS
     found: dict[str, dict[str, list[float]]] = {n: {"error": [], "seconds": []} for n in names}
     folds = (StratifiedKFold if is_classes else KFold)(5, shuffle=True, random_state=0)
     for seed, (train, test) in enumerate(folds.split(data.X, data.y)):
         for name in names:
-            model = models[name](data.directions.astype(int).tolist(), seed)
+            model = make(name, is_classes, data.directions.astype(int).tolist(), seed)
             start = time.process_time()
             model.fit(data.X[train], data.y[train])
             found[name]["seconds"].append(time.process_time() - start)
@@ -111,11 +108,11 @@ def report(data: Dataset, found: dict[str, dict[str, list[float]]], names: list[
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default=",".join(LOADERS), help="tables, separated by commas")
-    parser.add_argument("--models", default=",".join(CLASSIFIERS).replace(", 1", " 1"))
+    parser.add_argument("--models", nargs="+", choices=NAMES, default=list(NAMES))
     parser.add_argument("--out", type=Path, default=Path("results/whole_tables.json"))
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    names = [name.replace(" 1", ", 1") for name in options.models.split(",")]
+    names = options.models
     print("| table | error | " + " | ".join(names) + " | difference | " + " | ".join(names) + " |")
     print("| --- " * (2 * len(names) + 3) + "|")
     options.out.parent.mkdir(parents=True, exist_ok=True)
