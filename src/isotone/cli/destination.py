@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isotone.data.table import SUFFIXES
+from isotone.files import remove_leftovers
 
 MODEL = ".isotone"
 _CHECKPOINTS = ".isotone-checkpoints"
@@ -66,3 +67,20 @@ def check_directory(out: Path, also: str = "") -> None:
             f"`--out {out}` is the name of a file, but a directory is written; give the name of a "
             f"directory, such as {out.name.split('.')[0] or 'results'}{also}"
         )
+
+
+def checkpoint_files(directory: Path) -> list[Path]:
+    """What a fit may leave there."""
+    from isotone.estimators.fitting.search import CHECKPOINTS
+
+    return [directory / name for name in ("scan", "members", *CHECKPOINTS)]
+
+
+def remove_checkpoints(directory: Path) -> None:
+    """Remove what earlier runs left there, and nothing else."""
+    files = checkpoint_files(directory)
+    for file in files:
+        file.unlink(missing_ok=True)
+    remove_leftovers(*files)
+    if directory.is_dir() and not any(directory.iterdir()):
+        directory.rmdir()

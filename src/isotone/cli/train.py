@@ -18,7 +18,7 @@ from isotone.certificate.certify import Certificate
 from isotone.checks import check_choice, check_positive, suggest
 from isotone.cli import terminal
 from isotone.cli.columns import Columns, choose_columns
-from isotone.cli.destination import Destination
+from isotone.cli.destination import Destination, checkpoint_files, remove_checkpoints
 from isotone.cli.directory import is_streamed, open_rows, survey_rows
 from isotone.cli.options import (
     Features,
@@ -182,7 +182,7 @@ def train(
 def _destination(out: Path, tables: Sequence[str]) -> Destination:
     """Where results go, none of them in place of a table that is read."""
     destination = Destination.of(out, "model.isotone")
-    parts = _checkpoints(destination.checkpoints)
+    parts = checkpoint_files(destination.checkpoints)
     refuse_overwriting(
         [destination.model, *destination.beside(*_FILES), *parts],
         [split_tree(table)[0] for table in tables],
@@ -343,22 +343,6 @@ def _lipschitz(text: str, columns: Columns) -> Any:
             f"`{spelled('lipschitz', *every)}`"
         )
     return named
-
-
-def _checkpoints(directory: Path) -> list[Path]:
-    from isotone.estimators.fitting.search import CHECKPOINTS
-
-    return [directory / name for name in ("scan", "members", *CHECKPOINTS)]
-
-
-def remove_checkpoints(directory: Path) -> None:
-    """Remove what earlier runs left there, and nothing else."""
-    files = _checkpoints(directory)
-    for file in files:
-        file.unlink(missing_ok=True)
-    remove_leftovers(*files)
-    if directory.is_dir() and not any(directory.iterdir()):
-        directory.rmdir()
 
 
 def _write(
