@@ -170,6 +170,13 @@ def test_numbers_stored_as_categories_stay_categories(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
+def test_types_say_which_columns_of_a_stream_are_categories(tmp_path: Path) -> None:
+    model = MonotonicRegressor(categorical_features=np.array(["a"]), **OPTIONS)
+    with pytest.raises(ValueError, match="too large for memory, where their types must say so"):
+        model.fit(write(tmp_path, v=VALUE), "v")
+
+
+@pytest.mark.usefixtures("small")
 def test_ordered_categories_are_ranks(tmp_path: Path) -> None:
     order = ["small", "medium", "large"]
     size = pa.DictionaryArray.from_arrays(

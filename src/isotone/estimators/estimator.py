@@ -199,10 +199,11 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             return round(fraction * n_rows) if parameters.early_stopping else 0
 
         *rows, stream = in_memory(X, y, weight, n_held, bool(self.verbose))
-        if stream is not None and self.categorical_features not in ("from_dtype", None):
+        named = self.categorical_features
+        if stream is not None and named is not None and not isinstance(named, str):
             raise ValueError(
-                "`categorical_features` names columns of a data set that is too large for memory; "
-                "their types must say so there: store them as text or as categories"
+                f"`categorical_features={named!r}` names columns of a data set that is too large "
+                "for memory, where their types must say so: store them as text or as categories"
             )
         return *rows, stream
 

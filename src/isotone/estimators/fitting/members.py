@@ -20,7 +20,7 @@ from isotone.nn.network import MonotonicNetwork
 from isotone.training.fields import Field
 from isotone.training.learners import FusedLearner, StackLearner, make_learner
 from isotone.training.orders import Orders
-from isotone.training.recipe import History, Recipe, fit
+from isotone.training.recipe import AnyRows, History, Recipe, fit
 from isotone.training.rows import Rows
 from isotone.typing import Floats, Indices, Signs
 
@@ -143,10 +143,39 @@ def learn(
     training, left_out = _share(rows, len(members), folds)
     if validation is None and recipe.patience is not None:
         validation = left_out
+    history = drive(
+        learner,
+        design,
+        members,
+        training,
+        recipe,
+        validation=validation,
+        until=until,
+        checkpoint=checkpoint,
+        progress=progress,
+        stops=stops,
+    )
+    return history, learner
+
+
+def drive(
+    learner: StackLearner | FusedLearner,
+    design: Design,
+    members: list[MonotonicNetwork],
+    rows: AnyRows,
+    recipe: Recipe,
+    *,
+    validation: Rows | None,
+    until: int | None = None,
+    checkpoint: Path | None,
+    progress: bool,
+    stops: Callable[[History], bool] | None,
+) -> History:
+    """Let a learner of these members run, and give them what it has learned."""
     lipschitz = [member.describe_lipschitz() for member in members]
     history = fit(
         learner,
-        training,
+        rows,
         recipe,
         validation=validation,
         keep_best=recipe.patience is not None,
@@ -158,7 +187,7 @@ def learn(
         stops=stops,
     )
     learner.unstack(members)
-    return history, learner
+    return history
 
 
 def _share(rows: Rows, n_members: int, folds: Indices | None) -> tuple[Rows, Rows | None]:

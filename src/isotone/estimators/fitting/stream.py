@@ -24,15 +24,14 @@ from isotone.data.dataset import Dataset, open_dataset
 from isotone.data.source import Source
 from isotone.data.survey import MAX_LABELS, Survey, is_small, joined, take_survey
 from isotone.data.table import index_columns
-from isotone.estimators.fitting import members as stacks
-from isotone.estimators.fitting.members import Design
+from isotone.estimators.fitting.members import Design, drive
 from isotone.inputs.cells import decoded, is_text
 from isotone.inputs.chain import Inputs
 from isotone.inputs.frames import is_category
 from isotone.nn.network import MonotonicNetwork
 from isotone.training.chunks import ChunkLearner, Chunks
 from isotone.training.learners import why_not_fused
-from isotone.training.recipe import History, Recipe, fit
+from isotone.training.recipe import History, Recipe
 from isotone.training.rows import Rows
 from isotone.typing import Floats
 
@@ -120,21 +119,17 @@ class Stream:
         learner = ChunkLearner(
             members, design.loss, recipe, "shared", design.threads, fields=design.fields
         )
-        lipschitz = [member.describe_lipschitz() for member in members]
-        history = fit(
+        return drive(
             learner,
+            design,
+            members,
             self._chunks(inputs, scale, learner, design),
             recipe,
             validation=validation,
             checkpoint=checkpoint,
-            checkpoint_seconds=stacks.CHECKPOINT_SECONDS,
-            identity=f"{type(learner).__name__} {design.identity()} {lipschitz}",
             progress=progress,
-            keep_best=recipe.patience is not None,
             stops=stops,
         )
-        learner.unstack(members)
-        return history
 
     def scan_recipe(self, recipe: Recipe) -> Recipe:
         """The recipe of choosing λ on the sample: as many steps as on all rows, up to a limit."""
