@@ -138,7 +138,7 @@ def test_units_of_lambda_decide_nothing_when_it_is_chosen() -> None:
     assert raw.lipschitz_[0] > 100 * scaled.lipschitz_[0]
 
 
-def test_rows_to_validate_on_decide_in_place_of_a_ladder() -> None:
+def test_rows_to_validate_on_decide_about_epochs() -> None:
     X, y = waves(400)
     X = X[["x"]]
     model = isotone.MonotonicRegressor([1], **QUICK)

@@ -330,8 +330,28 @@ def test_the_average_is_the_mean_of_the_networks_to_within_e() -> None:
 
 def test_weights_of_members_add_up_to_at_most_one() -> None:
     for n in range(1, 200):
-        weights = average([[Sort(1)]] * n).weights
+        weights = average([[Sort(1)]] * n, [1.0 / n] * n).weights
         assert 1 - 2.0**-52 * n <= sum(map(Fraction, weights)) <= 1
+
+
+def test_shares_weigh_the_average() -> None:
+    torch.manual_seed(0)
+    networks = [MonotonicNetwork([2, 4, 1], monotonic_cst=[1, 0], lipschitz=k) for k in (1, 3)]
+    frozen = freeze(networks, shares=[0.25, 0.75])
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    each = [freeze(network).score(X) for network in networks]
+    np.testing.assert_allclose(frozen.score(X), 0.25 * each[0] + 0.75 * each[1], atol=1e-4)
+    assert frozen.lipschitz.tolist() == [2.5, 2.5]
+    assert certify(frozen).holds
+
+
+@pytest.mark.parametrize("shares", [[0.5], [0.5, 0.6], [1.5, -0.5], [1.0, 0.0], [math.nan, 1.0]])
+def test_shares_must_be_positive_and_add_up_to_one(shares: list[float]) -> None:
+    networks = [LipschitzNetwork([2, 4, 1]) for _ in range(2)]
+    with pytest.raises(ValueError, match="one positive number for each of 2 networks"):
+        freeze(networks, shares=shares)
+    with pytest.raises(ValueError, match="`shares` belong to networks that were trained"):
+        freeze(freeze(networks), shares=shares)
 
 
 @pytest.mark.parametrize(

@@ -59,10 +59,10 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         all else being equal, and +1 if it is never worse; this needs missing="indicator"
     lipschitz : λ: per unit of a feature a logit changes by at most λ, along a feature with a
         direction by at most 2λ. "auto" learns one for every feature and chooses knots and epochs
-        on rows that members leave out; see `isotone.estimators.fitting.search`. Up to 2048 rows it
-        also tries a ladder of λ that are the same for all features. One number, one per feature or
-        a dictionary by feature name gives them; features that a dictionary does not name share the
-        best of the ladder. "learned" learns them from all rows, without a search
+        on rows that members leave out; see `isotone.estimators.fitting.search`. One number, one
+        per feature or a dictionary by feature name gives them; features that a dictionary does not
+        name share one that is chosen from a ladder. "learned" learns them from all rows, without a
+        search
     lipschitz_max : the largest λ that may be learned
     lipschitz_units : "scaled" for λ per scaled unit (about a standard deviation of the column),
         "raw" for λ per raw unit (and per unit of the target)

@@ -8,6 +8,7 @@ that also the *computed* score is monotone: see `isotone.freezing.margin`.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -53,6 +54,7 @@ def freeze(
     precision: Precision | None = None,
     clip: float | None = None,
     grid: Grid = _KEPT,
+    shares: Sequence[float] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> FrozenNetwork:
     """Fix the numbers of a network so that `certify` holds for them.
@@ -74,15 +76,16 @@ def freeze(
     grid : spacing of the scaled inputs, a power of two; "auto" (default) is 2⁻²⁰, or coarser where
         that would cost more than a thousandth of λ, and None for float32; None promises nothing
         about computed scores
+    shares : of several networks in their average, positive and with sum 1; equal by default
     provenance : anything worth keeping that JSON can hold
     """
     _check_options(scaling, precision, grid)
     names = {"scaling": scaling, "features": features, "classes": classes}
     if isinstance(network, FrozenNetwork):
-        if inputs is not None or knots is not None:
+        if inputs is not None or knots is not None or shares is not None:
             raise ValueError(
-                "`inputs` and `knots` belong to a network that was trained on them; this one is "
-                "frozen already: freeze the trained network with them"
+                "`inputs`, `knots` and `shares` belong to networks that were trained; this one is "
+                "frozen already: freeze the trained networks with them"
             )
         return _freeze_again(network, names, precision, clip, grid, provenance)
     if inputs is not None and features is not None and tuple(features) != inputs.encoded:
@@ -102,6 +105,7 @@ def freeze(
         precision=precision or "float64",
         clip=1024.0 if clip is None else clip,
         grid="auto" if grid is _KEPT else grid,
+        shares=shares,
         provenance=provenance,
     )
     return certified(uncertified)[0]
@@ -118,6 +122,7 @@ def freeze_uncertified(
     precision: Precision = "float64",
     clip: float = 1024.0,
     grid: Grid = "auto",
+    shares: Sequence[float] | None = None,
     provenance: Mapping[str, Any] | None = None,
 ) -> FrozenNetwork:
     """What `freeze` gives, for a caller that changes it exactly and then has it certified."""
@@ -131,16 +136,16 @@ def freeze_uncertified(
             f"`freeze` takes a LipschitzNetwork or MonotonicNetwork, or several; got "
             f"{type(network).__name__}"
         )
-    first, n = members[0], members[0].n_features
+    first, n, weights = members[0], members[0].n_features, _check_shares(shares, len(members))
     frozen = FrozenNetwork(
         inputs=inputs or Inputs(),
         features=tuple(f"x{i}" for i in range(n)) if features is None else tuple(features),
         scaling=Scaling.identity(n) if scaling is None else scaling,
-        steps=store(tuple(_average(members)), precision),
-        residual=toward_zero(np.mean([m.residual() for m in members], axis=0), precision).astype(
-            np.float64
-        ),
-        lipschitz=np.mean([m.lipschitz for m in members], axis=0),
+        steps=store(tuple(_average(members, weights)), precision),
+        residual=toward_zero(
+            np.average([m.residual() for m in members], axis=0, weights=weights), precision
+        ).astype(np.float64),
+        lipschitz=np.average([m.lipschitz for m in members], axis=0, weights=weights),
         monotonic_cst=first.directions().astype(np.int8),
         outputs=first.outputs,
         classes=None if classes is None else tuple(classes),
@@ -150,7 +155,7 @@ def freeze_uncertified(
         grid=spacing(grid, precision),
         provenance={"isotone": isotone.__version__} | dict(provenance or {}),
     )
-    _compare(members, frozen)
+    _compare(members, weights, frozen)
     return with_margin(frozen, grid)
 
 
@@ -213,19 +218,21 @@ def _freeze_again(
 
 
 @torch.no_grad()
-def _compare(members: Sequence[LipschitzNetwork], frozen: FrozenNetwork) -> None:
+def _compare(
+    members: Sequence[LipschitzNetwork], shares: Sequence[float], frozen: FrozenNetwork
+) -> None:
     """Make sure that the steps compute what the networks do, before a margin is taken."""
     x = np.random.default_rng(0).uniform(-1, 1, (16, frozen.n_features))
     u, rows = x.T.astype(frozen.precision), torch.as_tensor(x)
     each = [copy.deepcopy(member).cpu().double().eval()(rows).numpy() for member in members]
-    expected = np.mean(each, axis=0)
+    expected = np.average(each, axis=0, weights=shares)
     found = (Units().run(frozen.steps, u) + frozen.residual @ u).T.reshape(expected.shape)
     size = np.abs(expected) + frozen.lipschitz.sum()
     if not np.all(np.abs(found - expected) <= 1e-3 * size):
         raise RuntimeError("the frozen steps do not compute what the network does; report a bug")
 
 
-def _average(members: Sequence[LipschitzNetwork]) -> list[Step]:
+def _average(members: Sequence[LipschitzNetwork], shares: Sequence[float]) -> list[Step]:
     if len(members) == 1:
         return unroll(members[0])
     if len({_kind(member) for member in members}) > 1:
@@ -233,7 +240,21 @@ def _average(members: Sequence[LipschitzNetwork]) -> list[Step]:
             "networks that are averaged must have the same features, directions, outputs and "
             "metric"
         )
-    return [average([unroll(member) for member in members])]
+    return [average([unroll(member) for member in members], shares)]
+
+
+def _check_shares(shares: Sequence[float] | None, n_members: int) -> list[float]:
+    """The shares of members in their average, equal by default."""
+    if shares is None:
+        return [1.0 / n_members] * n_members
+    numbers = [float(share) for share in shares]
+    sound = all(share > 0 for share in numbers) and math.isclose(sum(numbers), 1.0, rel_tol=1e-9)
+    if len(numbers) != n_members or not sound:
+        raise ValueError(
+            f"`shares` are {numbers!r:.100}; there must be one positive number for each of "
+            f"{n_members} networks, with sum 1: divide them by their sum"
+        )
+    return [share / sum(numbers) for share in numbers]
 
 
 def _kind(network: LipschitzNetwork) -> tuple[object, ...]:

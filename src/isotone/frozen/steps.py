@@ -258,14 +258,15 @@ def residual_block(keep: float, add: float, branch: Sequence[Step]) -> Members:
     return Members((keep, add), ((), tuple(branch)))
 
 
-def average(members: Sequence[Sequence[Step]]) -> Members:
-    """The mean of networks; its bounds of slopes are the means of theirs.
+def average(members: Sequence[Sequence[Step]], shares: Sequence[float]) -> Members:
+    """The weighted mean of networks; its bounds of slopes are the means of theirs.
 
-    The weights 1/S are rounded toward zero, so that they add up to at most 1.
+    Weights that add up to more than 1 by rounding are rounded toward zero.
     """
-    n = len(members)
-    share = 1.0 / n if Fraction(1.0 / n) * n <= 1 else math.nextafter(1.0 / n, 0.0)
-    return Members((share,) * n, tuple(tuple(steps) for steps in members))
+    weights = tuple(float(share) for share in shares)
+    while sum(map(Fraction, weights)) > 1:
+        weights = tuple(math.nextafter(weight, 0.0) for weight in weights)
+    return Members(weights, tuple(tuple(steps) for steps in members))
 
 
 def describe(steps: Steps, numbers: bool) -> list[dict[str, Any]]:

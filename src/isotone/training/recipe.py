@@ -40,7 +40,8 @@ class Recipe:
     epochs : at most
     learning_rate : at the start; `schedule` takes it to `final_rate` times that at the end
     weight_decay : decoupled, as in AdamW
-    lipschitz_rate : how fast the logarithms of λ are learned, in multiples of the learning rate
+    lipschitz_rate : how fast the logarithms of λ are learned, in multiples of the learning rate;
+        0 keeps them
     patience : epochs without a lower validation loss after which a member stops; None never stops
     tolerance : by how much lower it must be
     drops : if positive, members are judged together, by the mean of their losses; when their
@@ -61,8 +62,13 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "learning_rate", "final_rate", "lipschitz_rate"):
+        for name in ("epochs", "batch_size", "learning_rate", "final_rate"):
             check_positive(name, getattr(self, name))
+        if not 0 <= self.lipschitz_rate < math.inf:
+            raise ValueError(
+                f"`lipschitz_rate={self.lipschitz_rate!r}` must not be negative; choose 10, or 0 "
+                "to keep λ as they are"
+            )
         check_choice("schedule", self.schedule, get_args(Schedule))
 
     def rates(self, epoch: int, n_steps: int) -> list[float]:

@@ -18,7 +18,7 @@ LADDER = [2.0**k for k in range(-4, 5)]  # the λ that are tried, in scaled unit
 FEWEST = 12  # rows from which on λ can be chosen
 FALLBACK = 1.0  # λ for fewer
 _N_FOLDS = 3
-CROSS_VALIDATED = 2048  # rows up to which λ is chosen on folds, beyond which on one part
+_CROSS_VALIDATED = 2048  # rows up to which λ is chosen on folds, beyond which on one part
 FEWEST_EPOCHS = 4  # of a search, and one more than its patience
 _VISITS, _MOST_EPOCHS, _FEW_EPOCHS = 1_000_000, 200, 24
 _SIZES = (64, 4000), (128, 16000), (256, np.inf)  # of batches of a search, up to so many rows
@@ -65,7 +65,7 @@ def start(has_knots: bool) -> float:
 
 def scan_folds(rows: Rows, fraction: float, seed: int) -> Indices:
     """Rows that candidates of λ are judged by: all in turn, or a fraction if there are many."""
-    if len(rows) <= CROSS_VALIDATED:
+    if len(rows) <= _CROSS_VALIDATED:
         return folds(rows, _N_FOLDS, seed)
     return hold_out(rows, fraction, seed)
 

@@ -63,16 +63,8 @@ def fit_network(
         epochs = min(whole.epochs, automatic.n_epochs(len(stream)))
         return _fit_learned(trial, replace(whole, epochs=epochs), run, stream)
     found = search(trials, recipe, run)
-    if n_rows <= automatic.CROSS_VALIDATED and not tiles and task.validation is None:
-        given = Trial(task, parameters, {}, learns_lipschitz=False)
-        every = np.full(len(given.own), np.nan)
-        losses = _climb(given, _given_recipe(given, run.seed), every, run)
-        # epochs were chosen on the same rows, which makes losses look better than they are
-        if losses.min() < found.loss * (1 + 2 / np.sqrt(n_rows)):
-            return _fit_given(task, parameters, tiles, run, chosen=_tell_best(losses, parameters))
     _tell_knots(found.trial)
-    lipschitz = found.trial.learned(found.members)
-    return Fit(found.trial.freeze(found.members), found.history, lipschitz)
+    return Fit(found.freeze(), found.history, found.lipschitz())
 
 
 def _is_searched(task: Task, parameters: Parameters) -> bool:
@@ -89,11 +81,10 @@ def _fit_given(
     tiles: Mapping[str, int],
     run: Run,
     stream: Stream | None = None,
-    chosen: float | None = None,
 ) -> Fit:
-    """With λ as they are given, learned, or one, if it is not yet chosen, for all without."""
+    """With λ as they are given, learned, or chosen, one for all that have none."""
     is_learned = isinstance(parameters.lipschitz, str) and parameters.lipschitz == "learned"
-    trial = Trial(task, parameters, tiles, is_learned)
+    trial = Trial(task, parameters, task.place(tiles), is_learned)
     recipe = _given_recipe(trial, run.seed, stream)
     if is_learned:
         return _fit_learned(trial, recipe, run, stream)
@@ -101,7 +92,7 @@ def _fit_given(
     scaled = lipschitz[trial.own] / trial.units
     if np.isnan(lipschitz).any():
         brief = recipe if stream is None else stream.scan_recipe(recipe)
-        best = _choose(trial, brief, scaled, run) if chosen is None else chosen
+        best = _choose(trial, brief, scaled, run)
         scaled = np.where(np.isnan(scaled), best, scaled)
         lipschitz = np.where(np.isnan(lipschitz), trial.steepest(scaled), lipschitz)
     members = trial.build(scaled, parameters.n_members, run.seed)

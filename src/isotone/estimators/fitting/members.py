@@ -140,7 +140,7 @@ def learn(
     learner = make_learner(
         "auto", members, design.loss, recipe, orders, design.threads, design.fields
     )
-    training, left_out = _share(rows, len(members), folds)
+    training, left_out = _share(rows, targets, len(members), folds)
     if validation is None and recipe.patience is not None:
         validation = left_out
     history = drive(

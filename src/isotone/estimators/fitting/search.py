@@ -1,66 +1,58 @@
 """Search: knots and epochs chosen on rows that members leave out, λ learned on the way.
 
-Rows are divided into folds, and every member leaves one of them out.
+Rows are divided into folds, and every member leaves one of them out, an eighth of many rows.
 
 1. Candidates divide columns into no, few or many pieces. Two members of each train for the first
    part of the epochs.
-2. The candidate with the least loss on left-out rows is trained to the end, with a member per
-   fold. When that loss stops falling, the members return to their best epoch and continue at a
-   lower rate.
+2. The candidate with the least loss on left-out rows is trained to the end, with all members; of
+   few rows all candidates are. When that loss stops falling, the members return to their best
+   epoch and continue at a lower rate.
+3. Candidates are mixed with the weights that have the least loss on left-out rows.
 
-Their average is the model: every row was learned from, and no row decided about a member that had
+The average is the model: every row was learned from, and no row decided about a member that had
 seen it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-
-import numpy as np
+from collections.abc import Mapping
+from dataclasses import replace
 
 from isotone.estimators.fitting import automatic
 from isotone.estimators.fitting.members import Run, learn
+from isotone.estimators.fitting.mixture import Found, Mixture, mix
 from isotone.estimators.fitting.observations import folds
 from isotone.estimators.fitting.trial import Task, Trial
 from isotone.estimators.parameters import Parameters
 from isotone.inputs.columns import Number
-from isotone.nn.network import MonotonicNetwork
-from isotone.training.recipe import History, Recipe
+from isotone.training.recipe import Recipe
 from isotone.typing import Indices
 
 _PIECES = (0, 16, 64)
-CHECKPOINTS = tuple(f"{name}-{k}" for name in ("scout", "search") for k in range(len(_PIECES)))
+CHECKPOINTS = tuple(f"{name}-{k}" for name in ("scout", "search") for k in range(len(_PIECES) + 1))
 _N_SCOUTS = 2  # members of a candidate
 _SHARE = 0.25  # of the epochs, for scouts
 _MOST_COPIES = 8192  # of all columns together
-_FEWEST_FOLDS = 4
+_FEWEST_FOLDS, _OF_MANY = 4, 8  # of few rows all must be left out by someone
 _DROPS = 2  # of the rate
 _SMALL = 5000  # rows up to which all candidates are trained to the end
 
 
 def candidates(task: Task, parameters: Parameters, tiles: Mapping[str, int]) -> list[Trial]:
-    """What may be the best: `tiles` if they are given, or several numbers of them."""
+    """What may be the best: `tiles` if they are given, or several numbers of them.
+
+    Of few rows also a network whose λ stay 1, as it errs differently from the others.
+    """
     numbers = [column.name for column in task.inputs.columns if isinstance(column, Number)]
     if not isinstance(parameters.knots, str) or not numbers:  # not "auto"
-        return [Trial(task, parameters, tiles, True)]
+        return [Trial(task, parameters, task.place(tiles), True)]
     # of a column with few values the knots are its values, whatever their number may be
     pieces = [n for n in _PIECES if n * len(numbers) <= _MOST_COPIES]
-    found = [Trial(task, parameters, dict.fromkeys(numbers, n) if n else {}, True) for n in pieces]
+    places = [task.place(dict.fromkeys(numbers, n)) if n else {} for n in pieces]
+    found = [Trial(task, parameters, knots, True) for knots in places]
+    if len(task.rows) <= _SMALL:
+        found.append(replace(found[0], moves_lipschitz=False))
     return [trial for trial in found if trial.is_fused]
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A trial with trained members; `loss` is the mean of theirs on the rows they leave out."""
-
-    trial: Trial
-    members: list[MonotonicNetwork]
-    history: History
-
-    @property
-    def loss(self) -> float:
-        return float(np.mean(self.history.validation, axis=1).min())
 
 
 def scout(trials: list[Trial], recipe: Recipe, run: Run) -> Trial:
@@ -69,24 +61,27 @@ def scout(trials: list[Trial], recipe: Recipe, run: Run) -> Trial:
         return trials[0]
     parts, silent = _parts(trials[0], run.seed), replace(run, stops=None)
     until = max(automatic.FEWEST_EPOCHS, round(_SHARE * recipe.epochs))
-    return _best(
+    found = [
         _train(trial, _N_SCOUTS, recipe, parts, silent, f"scout-{k}", until)
         for k, trial in enumerate(trials)
-    ).trial
+    ]
+    return min(found, key=lambda one: one.loss).trial
 
 
-def search(trials: list[Trial], recipe: Recipe, run: Run) -> Found:
-    """The best of some trials."""
+def search(trials: list[Trial], recipe: Recipe, run: Run) -> Mixture:
+    """The best mixture of some trials."""
     if len(trials[0].task.rows) > _SMALL:
         trials = [scout(trials, recipe, run)]
     parts, n = _parts(trials[0], run.seed), trials[0].parameters.n_members
-    return _best(
-        _train(trial, n, recipe, parts, run, f"search-{k}") for k, trial in enumerate(trials)
+    return mix(
+        [_train(trial, n, recipe, parts, run, f"search-{k}") for k, trial in enumerate(trials)]
     )
 
 
 def _parts(trial: Trial, seed: int) -> Indices:
-    return folds(trial.task.rows, max(trial.parameters.n_members, _FEWEST_FOLDS), seed)
+    rows = trial.task.rows
+    fewest = _FEWEST_FOLDS if len(rows) <= _SMALL else _OF_MANY
+    return folds(rows, max(trial.parameters.n_members, fewest), seed)
 
 
 def _train(
@@ -99,8 +94,8 @@ def _train(
     until: int | None = None,
 ) -> Found:
     members = trial.build(trial.most, n_members, run.seed)
-    pieces = max(trial.tiles.values(), default=0)
-    history, _ = learn(
+    recipe = recipe if trial.moves_lipschitz else _at_rest(recipe, trial.parameters)
+    history, learner = learn(
         trial.design,
         members,
         trial.rows,
@@ -113,15 +108,20 @@ def _train(
         progress=bool(trial.parameters.verbose),
         stops=run.stops,
     )
-    found = Found(trial, members, history)
+    found = Found(trial, members, history, learner, parts)
     if trial.parameters.verbose:
         seen = f"in {pieces} pieces" if pieces else "as they are"
-        print(f"loss on rows not learned from, columns {seen}: {found.loss:.5g}")
+        pieces = max(map(len, trial.knots.values()), default=1) - 1
+        kept = "" if trial.moves_lipschitz else ", λ = 1"
+        print(f"loss on rows not learned from, columns {seen}{kept}: {found.loss:.5g}")
     return found
 
 
-def _best(runs: Iterable[Found]) -> Found:
-    return min(runs, key=lambda found: found.loss)
+def _at_rest(recipe: Recipe, parameters: Parameters) -> Recipe:
+    """The recipe of members whose λ do not move: weights may then be learned faster."""
+    is_open = parameters.learning_rate_init == "auto"
+    rate = automatic.learning_rate(False) if is_open else recipe.learning_rate
+    return replace(recipe, learning_rate=rate, lipschitz_rate=0.0)
 
 
 def plan(recipe: Recipe, n_rows: int) -> Recipe:

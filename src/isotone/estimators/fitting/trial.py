@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isotone.estimators.columns import spread_directions
 from isotone.estimators.fitting import automatic
@@ -27,6 +28,8 @@ from isotone.training.learners import is_fused_loss, why_too_large
 from isotone.training.rows import Rows
 from isotone.typing import Floats, Indices, Signs
 
+_TRUTH = 0.25  # share of the targets in what is learned from a teacher
+
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -42,6 +45,7 @@ class Task:
     knots : by name, of columns that need some for the directions of missing values
     classes : names of the classes, or None for values
     validation : rows to validate members on, in place of some of the others
+    said : what a teacher says of the targets of the rows
     """
 
     rows: Rows
@@ -54,6 +58,7 @@ class Task:
     knots: Mapping[str, Floats]
     classes: tuple[str, ...] | None = None
     validation: Rows | None = None
+    said: Floats | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -69,6 +74,10 @@ class Task:
     def n_indicators(self) -> int:
         return len(self.inputs.encoded) - len(self.columns)
 
+    def place(self, tiles: Mapping[str, int]) -> dict[str, Floats]:
+        """Knots of columns of numbers that are to be divided into so many pieces."""
+        return knots_of(self.inputs, self.rows.x, self.rows.weights(), tiles)
+
 
 @dataclass(frozen=True, eq=False)
 class Trial:
@@ -76,20 +85,21 @@ class Trial:
 
     Parameters
     ----------
-    tiles : by name, of columns of numbers: how many pieces they are divided into
+    knots : by name, of columns of numbers that are divided into pieces
     learns_lipschitz : whether every λ is a parameter of the networks
+    moves_lipschitz : whether such a parameter starts small and moves, or stays 1
     """
 
     task: Task
     parameters: Parameters
-    tiles: Mapping[str, int]
+    knots: Mapping[str, Floats]
     learns_lipschitz: bool
+    moves_lipschitz: bool = True
 
     @cached_property
     def view(self) -> View:
-        task, rows = self.task, self.task.rows
-        wanted = knots_of(task.inputs, rows.x, rows.weights(), self.tiles)
-        return View.of(task.scaling, task.inputs, wanted | dict(task.knots), wanted)
+        task, known = self.task, dict(self.task.knots) | dict(self.knots)
+        return View.of(task.scaling, task.inputs, known, self.knots)
 
     @cached_property
     def rows(self) -> Rows:
@@ -98,6 +108,15 @@ class Trial:
     @cached_property
     def validation(self) -> Rows | None:
         return None if self.task.validation is None else self.scaled(self.task.validation)
+
+    @cached_property
+    def taught(self) -> NDArray[Any] | None:
+        """What members learn in place of the targets of the rows, if there is a teacher."""
+        y, said = self.task.rows.y, self.task.said
+        if said is None:
+            return None
+        target = self.task.units.standardize(_TRUTH * y + (1.0 - _TRUTH) * said)
+        return target.reshape(self.rows.y.shape).astype(self.rows.y.dtype)
 
     def scaled(self, raw: Rows) -> Rows:
         """Scaled rows in float32, looked up where the fused trainer takes them."""
@@ -132,8 +151,8 @@ class Trial:
             self.learns_lipschitz,
             # many copies are ±1 at once: orthogonal weights would begin with far too large
             # outputs, and so would λ of plain columns
-            init="torch" if self.tiles else "orthogonal",
-            start=automatic.start(bool(self.tiles)),
+            init="torch" if self.knots else "orthogonal",
+            start=automatic.start(bool(self.knots)) if self.moves_lipschitz else 1.0,
             threads=parameters.threads(),
         )
 
@@ -190,12 +209,15 @@ class Trial:
         steepest: Floats = np.maximum.reduceat(lipschitz * self.units, starts)
         return steepest
 
-    def learned(self, members: list[MonotonicNetwork]) -> Floats:
+    def learned(self, members: list[MonotonicNetwork], shares: Floats | None = None) -> Floats:
         """The λ of every column that members have learned, on average."""
-        mean = np.mean([member.lipschitz for member in members], axis=0)[: len(self.own)]
+        each = [member.lipschitz[: len(self.own)] for member in members]
+        mean = np.average(each, axis=0, weights=shares)
         return self.steepest(mean / (self.task.units.deviation * self.parameters.temperature))
 
-    def freeze(self, members: list[MonotonicNetwork]) -> FrozenNetwork:
+    def freeze(
+        self, members: list[MonotonicNetwork], shares: Floats | None = None
+    ) -> FrozenNetwork:
         """The average of the members in the units of the targets; quantiles do not cross."""
         task = self.task
         task.units.add_center(members)
@@ -207,6 +229,7 @@ class Trial:
             inputs=inputs,
             features=inputs.features,
             classes=task.classes,
+            shares=None if shares is None else shares.tolist(),
             provenance={"quantiles": levels} if levels else None,
         )
         if len(levels) > 1:
