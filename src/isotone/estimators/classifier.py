@@ -30,6 +30,7 @@ from isotone.estimators.directions import (
 )
 from isotone.estimators.estimator import MonotonicEstimator, lacks_score
 from isotone.estimators.parameters import Watch
+from isotone.estimators.teacher import probabilities
 from isotone.losses import LOSSES
 from isotone.training.recipe import History
 from isotone.training.rows import Rows
@@ -96,6 +97,9 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         "auto", 64, from 4000 rows on 128, and from 16 000 on 256
     learning_rate_init : at the start; a cosine schedule takes it to a fiftieth. "auto" is 0.005
         where λ are learned and 0.02 elsewhere
+    teacher : None, or a classifier for two classes (for `MonotonicRegressor` a regressor), such as
+        a boosted one with the same directions, from whose predictions members learn; they are
+        judged by the true targets. One that is not fitted learns from the rows given to `fit`
     max_iter : most epochs. Where λ is "auto", large tables take fewer, and training ends when the
         loss on left-out rows stops falling, unless the table is streamed from disk
     early_stopping : where λ is not "auto": keep the best epoch on a `validation_fraction` of the
@@ -175,6 +179,11 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         if stream is not None:
             stream = stream.of_classes(self.classes_, class_weight, self._sign)
         weight = rows.weights() * class_weight[labels]
+        said = None
+        if self.teacher is not None:
+            self._check_teacher(stream, "cross_entropy")
+            second = probabilities(self.teacher, X, y, sample_weight, self.classes_)
+            said = second if self._sign > 0 else 1.0 - second
         return self._learn(
             parameters,
             Rows(rows.x, self._numbered(labels), weight),
@@ -183,6 +192,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
             watch=watch,
             classes=tuple(str(name) for name in self.classes_[:: self._sign]),
             stream=stream,
+            said=said,
         )
 
     def decision_function(self, X: Any) -> Floats:

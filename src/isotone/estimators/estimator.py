@@ -76,6 +76,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     knots: TileCounts = "auto"
     categorical_features: Categorical = "from_dtype"
     n_members: int = 4
+    teacher: Any = None
     missing: Gaps = "error"
     on_unseen: Policy = "error"
     batch_size: int | Literal["auto"] = "auto"
@@ -249,8 +250,14 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         watch: Watch,
         classes: tuple[str, ...] | None = None,
         stream: Stream | None = None,
+        said: Floats | None = None,
     ) -> Self:
-        """Fit the network to targets (n_rows, n_targets), or to those of a stream."""
+        """Fit the network to targets (n_rows, n_targets), or to those of a stream.
+
+        Parameters
+        ----------
+        said : what a teacher says of the targets
+        """
         refuse_one_score(parameters.on_unseen, n_outputs)
         names = self._names()
         table = self._directions(names, n_outputs)
@@ -261,7 +268,9 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         wanted = check_knots(self._by_name("knots", parameters.knots), self._inputs)
         completed = complete(self._inputs, rows.x, rows.weights(), cst, missing, wanted)
         self._inputs = completed.inputs
-        distinct = observations(replace(rows, x=completed.X))
+        n_targets, known = rows.y.shape[1], rows.y if said is None else np.hstack([rows.y, said])
+        both = observations(replace(rows, x=completed.X, y=known))
+        distinct = replace(both, y=both.y[:, :n_targets])
         task = Task(
             rows=distinct,
             inputs=completed.inputs,
@@ -273,6 +282,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             knots=completed.knots,
             classes=classes,
             validation=self._validation(watch),
+            said=None if said is None else both.y[:, n_targets:],
         )
         lipschitz = self._by_feature("lipschitz", parameters.lipschitz, None)
         parameters = replace(parameters, lipschitz=lipschitz)
@@ -282,6 +292,19 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         self._keep(fit)
         self.feature_importances_ = importances(self.network_, distinct, seed)
         return self
+
+    def _check_teacher(self, stream: Stream | None, *losses: str) -> None:
+        """Raise `ValueError` where a teacher cannot help."""
+        if stream is not None:
+            raise ValueError(
+                "`teacher` learns from rows in memory but the data set is too large for that; "
+                "leave it out, or give fewer rows"
+            )
+        if self.loss not in losses:
+            raise ValueError(
+                f"`teacher` says what to expect, for which `loss={self.loss!r}` does not ask; "
+                f"choose loss={losses[0]!r}, or leave the teacher out"
+            )
 
     def _keep(self, fit: Fit) -> None:
         """Certify what was learned, and make it public."""

@@ -16,6 +16,7 @@ from isotone.estimators.directions import is_table
 from isotone.estimators.estimator import MonotonicEstimator
 from isotone.estimators.fitting.units import TargetUnits
 from isotone.estimators.parameters import Watch
+from isotone.estimators.teacher import values
 from isotone.estimators.validation import refuse_huge
 from isotone.losses import LOSSES, Quantile
 from isotone.training.recipe import History
@@ -77,8 +78,12 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         levels = self._levels(table)
         loss = Quantile(levels) if self.loss == "quantile" else LOSSES[self.loss]()
         n_outputs = max(table.shape[1], len(levels))
+        said = None
+        if self.teacher is not None:
+            self._check_teacher(stream, "squared_error", "absolute_error")
+            said = self._targets("teacher", values(self.teacher, X, y, sample_weight))
         return self._learn(
-            parameters, replace(rows, y=table), loss, n_outputs, watch, stream=stream
+            parameters, replace(rows, y=table), loss, n_outputs, watch, stream=stream, said=said
         )
 
     def predict(self, X: Any) -> Floats:
@@ -111,7 +116,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         table = y.reshape(len(y), -1).astype(np.float64)
         if table.shape[1] != self._n_targets:
             raise ValueError(
-                f"`eval_set` has {table.shape[1]} targets but `y` has {self._n_targets}; they "
+                f"`{name}` has {table.shape[1]} targets but `y` has {self._n_targets}; they "
                 "must be the same: give as many columns of targets"
             )
         check_finite(name, table)

@@ -124,6 +124,7 @@ def _train(
             trial.rows,
             recipe,
             folds=hold_out(task.rows, fraction, run.seed) if is_left_out else None,
+            targets=trial.taught,
             validation=trial.validation,
             checkpoint=checkpoint,
             progress=progress,

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from isotone.losses import Loss, mean
 from isotone.nn.initialization import Init
@@ -117,6 +119,7 @@ def learn(
     recipe: Recipe,
     *,
     folds: Indices | None = None,
+    targets: NDArray[Any] | None = None,
     orders: Orders = "shared",
     until: int | None = None,
     validation: Rows | None = None,
@@ -131,6 +134,7 @@ def learn(
     rows : with a weight per row, (n_rows,)
     folds : (n_rows,), the fold of every row, or -1 for rows that all learn from. If the recipe has
         patience, members are validated on what they leave out
+    targets : what members learn in place of the targets of the rows, by which they are judged
     orders : in which members visit the rows
     until : stop after so many epochs
     validation : other rows to validate all members on, in any case
@@ -190,13 +194,16 @@ def drive(
     return history
 
 
-def _share(rows: Rows, n_members: int, folds: Indices | None) -> tuple[Rows, Rows | None]:
+def _share(
+    rows: Rows, targets: NDArray[Any] | None, n_members: int, folds: Indices | None
+) -> tuple[Rows, Rows | None]:
     """The rows that every member learns from, and those that some leave out."""
     assert rows.weight is not None
+    taught = rows if targets is None else replace(rows, y=targets)
     if folds is None:
-        return rows.spread(), None
+        return taught.spread(), None
     left_out = np.arange(n_members)[:, None] % (folds.max() + 1) == folds
-    training = replace(rows, weight=rows.weight * ~left_out).repeated(rows.weight)
+    training = replace(taught, weight=rows.weight * ~left_out).repeated(rows.weight)
     return training, replace(rows, weight=rows.weight * left_out)[left_out.any(axis=0)]
 
 

@@ -102,6 +102,7 @@ def _train(
         recipe,
         folds=parts if trial.validation is None else None,
         validation=trial.validation,
+        targets=trial.taught,
         orders="own",
         until=until,
         checkpoint=run.file(name),
@@ -110,8 +111,8 @@ def _train(
     )
     found = Found(trial, members, history, learner, parts)
     if trial.parameters.verbose:
-        seen = f"in {pieces} pieces" if pieces else "as they are"
         pieces = max(map(len, trial.knots.values()), default=1) - 1
+        seen = f"in {pieces} pieces" if pieces else "as they are"
         kept = "" if trial.moves_lipschitz else ", λ = 1"
         print(f"loss on rows not learned from, columns {seen}{kept}: {found.loss:.5g}")
     return found

@@ -28,7 +28,7 @@ from isotone.training.learners import is_fused_loss, why_too_large
 from isotone.training.rows import Rows
 from isotone.typing import Floats, Indices, Signs
 
-_TRUTH = 0.25  # share of the targets in what is learned from a teacher
+_TRUTH = 0.5  # share of the targets in what is learned from a teacher
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,7 @@ class Trial:
         if said is None:
             return None
         target = self.task.units.standardize(_TRUTH * y + (1.0 - _TRUTH) * said)
-        return target.reshape(self.rows.y.shape).astype(self.rows.y.dtype)
+        return target.reshape(self.rows.y.shape).astype(np.float32)
 
     def scaled(self, raw: Rows) -> Rows:
         """Scaled rows in float32, looked up where the fused trainer takes them."""
