@@ -14,6 +14,8 @@ T square_root(T x) {
 }
 
 // As torch.optim.Adam; with a decay as torch.optim.AdamW. Of the parameters from `begin` to `end`.
+// Numerator and denominator are multiplied by the correction of the root, which leaves one division
+// and one root for each parameter.
 template <class T>
 void update(const TrainTask<T>& task, const AdamStep& step, const T* __restrict gradient,
             std::size_t begin, std::size_t end) {
@@ -21,15 +23,15 @@ void update(const TrainTask<T>& task, const AdamStep& step, const T* __restrict 
     T* const __restrict first = task.first_moment;
     T* const __restrict second = task.second_moment;
     const T rate1 = static_cast<T>(1 - task.adam.beta1), beta2 = static_cast<T>(task.adam.beta2);
-    const T rate2 = static_cast<T>(1 - task.adam.beta2), eps = static_cast<T>(task.adam.eps);
-    const T step_size = static_cast<T>(step.step_size), decay = static_cast<T>(step.decay);
-    const T root_correction = static_cast<T>(step.root_correction);
+    const T rate2 = static_cast<T>(1 - task.adam.beta2), decay = static_cast<T>(step.decay);
+    const T eps = static_cast<T>(task.adam.eps * step.root_correction);
+    const T step_size = static_cast<T>(step.step_size * step.root_correction);
     for (std::size_t i = begin; i < end; ++i) {
         const T g = gradient[i];
         first[i] += (g - first[i]) * rate1;
         second[i] = second[i] * beta2 + rate2 * g * g;
-        const T spread = square_root(second[i]) / root_correction + eps;
-        parameters[i] = parameters[i] * decay - step_size * (first[i] / spread);
+        const T spread = square_root(second[i]) + eps;
+        parameters[i] = parameters[i] * decay - step_size * first[i] / spread;
     }
 }
 
