@@ -20,6 +20,21 @@ inline V multiply_add(V a, V b, V c) {
 }
 #endif
 
+// The first n numbers at p, if there are not as many as lanes, and zeros behind them.
+template <class V>
+ISOTONE_INLINE V load_some(const Element<V>* p, int n) {
+    if (n >= n_lanes<V>) return load<V>(p);
+    V v = {};
+    for (int i = 0; i < n; ++i) v[i] = p[i];
+    return v;
+}
+
+template <class V>
+ISOTONE_INLINE void store_some(Element<V>* p, V v, int n) {
+    if (n >= n_lanes<V>) return store(p, v);
+    for (int i = 0; i < n; ++i) p[i] = v[i];
+}
+
 template <class V>
 inline V magnitude(V x) {
     return maximum(x, -x);
@@ -71,11 +86,11 @@ inline V exp_negative(V x) {
     return sum * reinterpret<V>(exponent << F::mantissa_bits);
 }
 
-// exp(x) of one number.
-template <class T>
-inline T exponential(T x) {
-    const T small = exp_negative(broadcast<Vector<T>>(x < 0 ? x : -x))[0];
-    return x < 0 ? small : 1 / small;
+template <class V>
+inline V exponential(V x) {
+    using T = Element<V>;
+    const V small = exp_negative(-magnitude(x));
+    return x < T(0) ? small : T(1) / small;
 }
 
 // log(x) for normal x >= 1: with x = m 2^k and s = (m - 1) / (m + 1) it is

@@ -3,83 +3,105 @@
 // Of the copies of a column, the field, one moves for any event: those before it are +1, those
 // behind it -1. With rows w_k of weights, copy t moving and its value phi, the field adds
 //
-//     sum over k of w_k copy_k = c_t + w_t phi,   c_t = sum of w_k before t - sum of those behind,
+//     sum over k of w_k copy_k = c_t + w_t phi - sum of all w_k,
+//     c_t = 2 (sum of w_k before t) + w_t;
 //
-// and the derivative with respect to w_k is the sum of d phi over events in which k moves, plus
-// that of d over events in which a later copy moves, minus that over those of an earlier one.
-// A batch costs (events + copies) x units for a field, not events x copies x units.
+// the last sum is the same for all events and goes with the biases. The derivative with respect to
+// w_k is the sum of d phi over events in which k moves, plus that of d over events in which a
+// later copy moves, minus that over those of an earlier one. A batch costs
+// (events + copies) x units for a field, not events x copies x units.
 //
-// Of the indicators of a column's categories all but one are zero: c is zero, and so is what other
-// events add to a derivative.
+// Of the indicators of a column's categories all but one are zero: they add w_t phi and nothing
+// else, and so does a column that is not divided.
+//
+// Weights are stored by copy, (n_in, n_out), as they are looked up.
 #pragma once
 
 #include "sorter/transpose.hpp"
+#include "trainer/normalization.hpp"
 #include "trainer/products.hpp"
 #include "trainer/trainer.hpp"
 
 namespace isotone::ISOTONE_ISA {
 
-// A row holds the units of the first layer and then the outputs of the residual, padded with zeros
-// to whole groups of `n_sums` so that all instruction sets add up the same.
-template <class V>
-int row_vectors(const Shape& shape) {
-    const int units = shape.layers[0].n_out + shape.n_outputs();
-    return (units + n_sums - 1) / n_sums * (n_sums / n_lanes<V>);
-}
+constexpr int looked_up_per_block = 6;  // vectors: as many as there are registers for
 
-constexpr int looked_up_per_block = 6;  // as many as there are registers for
+// Whether other copies add something while one of them moves.
+inline bool has_others(Field field) { return !field.is_category && field.count > 1; }
 
+// A row of a table holds the units of the first layer and then the outputs of the residual, both
+// padded with zeros to whole vectors.
 template <class T>
 struct LookUp {
     using V = Vector<T>;
-    V *moving, *still;    // w and c of every copy
+    V *moving, *still;    // λ w and c of every copy, or the residual's
     V *by_phi, *by_cell;  // sums over events of derivatives times phi, and of derivatives
-    V* start;             // one row: the biases
+    V* start;             // one row: what all events have in common
     V* rows;              // of one tile
-    int size;             // vectors in a row
+    V* partial;           // sums over the units of copies
+    V* of_unit;           // λ W' is W times this
+    T* of_copy;           // and this
+    T* sizes;             // what W is normalized by: of every copy or unit
+    T* inner;             // for every copy or unit
+    int n_in, n_out, n_outputs;
+    int unit_size, size;  // vectors of the units, and of a row
+    bool by_unit;         // whether W is normalized by unit, or by copy
 
     template <class Arena>
     void take(const Shape& shape, Arena& arena) {
-        size = row_vectors<V>(shape);
-        const std::size_t n = static_cast<std::size_t>(shape.n_features()) * size;
+        const auto vectors = [](int n) { return (n + n_lanes<V> - 1) / n_lanes<V>; };
+        n_in = shape.n_features(), n_out = shape.layers[0].n_out, n_outputs = shape.n_outputs();
+        unit_size = vectors(n_out), size = unit_size + vectors(n_outputs);
+        by_unit = shape.layers[0].size != Size::column_sum;
+        const std::size_t n = static_cast<std::size_t>(n_in) * size;
         for (V** table : {&moving, &still, &by_phi, &by_cell}) *table = arena.template take<V>(n);
         start = arena.template take<V>(size);
         rows = arena.template take<V>(static_cast<std::size_t>(tile_rows) * size);
+        partial = arena.template take<V>(static_cast<std::size_t>(n_in) * (n_sums / n_lanes<V>));
+        of_unit = arena.template take<V>(unit_size);
+        of_copy = arena.template take<T>(n_in);
+        sizes = arena.template take<T>(n_in > n_out ? n_in : n_out);
+        inner = arena.template take<T>(n_in > n_out ? n_in : n_out);
+    }
+
+    // Once: `collect` leaves zeros behind.
+    void clear() {
+        for (V* table : {moving, still, by_phi, by_cell})
+            __builtin_memset(table, 0, static_cast<std::size_t>(n_in) * size * sizeof(V));
+        __builtin_memset(rows, 0, tile_rows * size * sizeof(V));
+        for (int e = 0; e < unit_size; ++e) of_unit[e] = broadcast<V>(1);
     }
 
     static T* numbers(V* vectors) { return reinterpret_cast<T*>(vectors); }
+    static V* vectors(T* numbers) { return reinterpret_cast<V*>(numbers); }
     int width() const { return size * n_lanes<V>; }
+    int first_output() const { return unit_size * n_lanes<V>; }
 
-    // From normalized weights (n_in, n_out), biases, λ and the residual (n_outputs, n_in).
-    void set(const Shape& shape, const T* weight, const T* bias, const T* scale,
-             const T* residual) {
-        const int n_in = shape.n_features(), n_out = shape.layers[0].n_out;
+    // From weights (n_in, n_out), their bound, biases, λ and the residual (n_outputs, n_in). Gives
+    // a sum that is not finite if a weight is not.
+    T set(const Shape& shape, const T* weight, T bound, const T* bias, const T* scale,
+          const T* residual) {
         __builtin_memset(start, 0, size * sizeof(V));
         __builtin_memcpy(start, bias, n_out * sizeof(T));
-        for (int k = 0; k < n_in; ++k) {
-            V* const row = moving + static_cast<std::size_t>(k) * size;
-            __builtin_memset(row, 0, size * sizeof(V));
-            T* const to = numbers(row);
-            for (int j = 0; j < n_out; ++j) to[j] = weight[k * n_out + j] * scale[k];
-            for (int j = 0; j < shape.n_outputs(); ++j) to[n_out + j] = residual[j * n_in + k];
+        if (by_unit) measure_units(weight, bound);
+        for (int f = 0; f < shape.n_fields; ++f) {
+            const Field field = shape.fields[f];
+            set_factors(field, weight, bound, scale);
+            set_moving(field, weight, residual);
+            if (has_others(field)) sum_still(field);
         }
-        for (int f = 0; f < shape.n_fields; ++f) sum_still(shape.fields[f]);
-    }
-
-    // Before every batch.
-    void clear(const Shape& shape) {
-        const std::size_t bytes = static_cast<std::size_t>(shape.n_features()) * size * sizeof(V);
-        __builtin_memset(by_phi, 0, bytes);
-        __builtin_memset(by_cell, 0, bytes);
+        T seen = 0;
+        for (int i = 0; i < (by_unit ? n_out : n_in); ++i) seen += sizes[i];
+        return seen;
     }
 
     // Rows of a tile of n events; `cells` and `phi` are those of event i at event(i) * n_fields.
     template <class Event>
     void forward(const Shape& shape, const std::int32_t* cells, const T* phi, Event event, int n) {
-        for_blocks([&](auto n_vectors, int e) {
+        for_blocks(size, [&](auto n_vectors, int e) {
             for (int i = 0; i < n; ++i) {
                 const std::size_t first = event(i) * shape.n_fields;
-                forward_block<n_vectors>(cells + first, phi + first, shape.n_fields, e,
+                forward_block<n_vectors>(cells + first, phi + first, shape, e,
                                          rows + i * size + e);
             }
         });
@@ -91,10 +113,10 @@ struct LookUp {
     template <class Event>
     void backward(const Shape& shape, const std::int32_t* cells, const T* phi, Event event,
                   int n) {
-        for_blocks([&](auto n_vectors, int e) {
+        for_blocks(size, [&](auto n_vectors, int e) {
             for (int i = 0; i < n; ++i) {
                 const std::size_t first = event(i) * shape.n_fields;
-                backward_block<n_vectors>(cells + first, phi + first, shape.n_fields, e,
+                backward_block<n_vectors>(cells + first, phi + first, shape, e,
                                           rows + i * size + e);
             }
         });
@@ -109,97 +131,251 @@ struct LookUp {
         transpose(tile, tile_rows, n_units, tile_rows, numbers(rows) + first, width());
     }
 
-    // Derivatives with respect to W' (n_out, n_in), and sums over events of the derivative of
-    // every output times λ x, (n_outputs, n_in).
-    void collect(const Shape& shape, const T* scale, T* weight, T* outputs) {
-        const int n_in = shape.n_features(), n_out = shape.layers[0].n_out;
-        for (int f = 0; f < shape.n_fields; ++f) add_others(shape.fields[f]);
-        collect_units(0, n_out, n_in, scale, weight);
-        if (outputs) collect_units(n_out, shape.n_outputs(), n_in, scale, outputs);
+    // Derivatives with respect to the weights (n_in, n_out) and, unless null, to log λ (n_in,).
+    // The sums begin anew.
+    void collect(const Shape& shape, const T* weight, T bound, T* gradient, T* by_lipschitz) {
+        for (int f = 0; f < shape.n_fields; ++f) {
+            const Field field = shape.fields[f];
+            if (has_others(field)) add_others(field);
+            if (by_lipschitz || !by_unit) multiply_rows(field);
+            if (by_lipschitz) collect_lipschitz(field, by_lipschitz);
+            if (!by_unit) carry_through_copies(field, weight, bound, gradient);
+        }
+        if (by_unit) carry_through_units(weight, bound, gradient);
     }
 
 private:
-    void collect_units(int first, int n_units, int n_in, const T* scale, T* to) {
-        transpose(numbers(by_phi) + first, width(), n_in, n_units, to, n_in);
-        for (int j = 0; j < n_units; ++j)
-            for (int k = 0; k < n_in; ++k) to[j * n_in + k] *= scale[k];
+    V* row(V* table, int k) const { return table + static_cast<std::size_t>(k) * size; }
+
+    template <class Number>
+    Number* units(Number* table, int k) const {
+        return table + static_cast<std::size_t>(k) * n_out;
+    }
+
+    V load_units(const T* table, int k, int e, int lanes) const {
+        return load_some<V>(units(table, k) + e * n_lanes<V>, lanes);
+    }
+
+    // Calls run(n, e, lanes) for vectors e to e + n of the units, which have so many lanes.
+    template <class Run>
+    void for_units(Run run) const {
+        constexpr int lanes = n_lanes<V>;
+        const int n_whole = n_out / lanes;
+        for_blocks(n_whole, [&](auto n, int e) ISOTONE_LAMBDA {
+            run(n, e, std::integral_constant<int, lanes>());
+        });
+        if (n_whole < unit_size)
+            run(std::integral_constant<int, 1>(), n_whole, n_out - n_whole * lanes);
+    }
+
+    // sums[k] = sum over units of term(k, e, lanes), for the copies k of a field.
+    template <class Term>
+    void sum_units(Field field, Term term, T* sums) const {
+        constexpr int parts = n_sums / n_lanes<V>;
+        V* const own = partial;
+        __builtin_memset(own, 0, field.count * parts * sizeof(V));
+        for_units([&](auto n, int e, auto lanes) ISOTONE_LAMBDA {
+            for (int k = 0; k < field.count; ++k) {
+                V terms[n];
+                unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                    terms[j] = term(field.first + k, e + j, lanes);
+                });
+                unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                    own[k * parts + (e + j) % parts] += terms[j];
+                });
+            }
+        });
+        collect_sums(own, field.count, sums + field.first);
+    }
+
+    // ---- forward ------------------------------------------------------------------------------
+
+    // λ / max(1, size / bound) by copy, or λ.
+    void set_factors(Field field, const T* weight, T bound, const T* scale) {
+        if (!by_unit)
+            sum_units(
+                field,
+                [&](int k, int e, auto lanes) ISOTONE_LAMBDA {
+                    return magnitude(load_units(weight, k, e, lanes));
+                },
+                sizes);
+        for (int k = field.first; k < field.first + field.count; ++k)
+            of_copy[k] = by_unit ? scale[k] : scale[k] / divisor(sizes[k] / bound);
+    }
+
+    // 1 / max(1, size / bound) by unit.
+    void measure_units(const T* weight, T bound) {
+        for_units([&](auto n, int e, auto lanes) ISOTONE_LAMBDA {
+            V largest[n] = {};
+            for (int k = 0; k < n_in; ++k)
+                unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                    const V entry = magnitude(load_units(weight, k, e + j, lanes)), L = largest[j];
+                    largest[j] = (entry <= L) | (L != L) ? L : entry;  // keeps a NaN
+                });
+            unroll<n>([&](auto j) ISOTONE_LAMBDA { vectors(sizes)[e + j] = largest[j]; });
+        });
+        for (int j = 0; j < n_out; ++j) numbers(of_unit)[j] = 1 / divisor(sizes[j] / bound);
+    }
+
+    void set_moving(Field field, const T* weight, const T* residual) {
+        for_units([&](auto n, int e, auto lanes) ISOTONE_LAMBDA {
+            for (int k = field.first; k < field.first + field.count; ++k) {
+                V w[n];
+                unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                    w[j] = load_units(weight, k, e + j, lanes) * (of_unit[e + j] * of_copy[k]);
+                });
+                V* const to = row(moving, k) + e;
+                unroll<n>([&](auto j) ISOTONE_LAMBDA { to[j] = w[j]; });
+            }
+        });
+        for (int j = 0; j < n_outputs; ++j)
+            for (int k = field.first; k < field.first + field.count; ++k)
+                numbers(row(moving, k))[first_output() + j] = residual[j * n_in + k];
+    }
+
+    void sum_still(Field field) {
+        for_blocks(size, [&](auto n, int e) ISOTONE_LAMBDA {
+            V before[n] = {};
+            for (int k = field.first; k < field.first + field.count; ++k)
+                unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                    const V w = row(moving, k)[e + j], with = before[j] + w;
+                    row(still, k)[e + j] = before[j] + with;
+                    before[j] = with;
+                });
+            unroll<n>([&](auto j) ISOTONE_LAMBDA { start[e + j] -= before[j]; });
+        });
     }
 
     template <int n>
-    void forward_block(const std::int32_t* cells, const T* phi, int n_fields, int e,
+    void forward_block(const std::int32_t* cells, const T* phi, const Shape& shape, int e,
                        V* out) const {
         const V *const w = moving + e, *const c = still + e;
         V sum[n];
         unroll<n>([&](auto j) ISOTONE_LAMBDA { sum[j] = start[e + j]; });
-        for (int f = 0; f < n_fields; ++f) {
+        for (int f = 0; f < shape.n_fields; ++f) {
             const std::size_t at = static_cast<std::size_t>(cells[f]) * size;
             const V x = broadcast<V>(phi[f]);
+            if (has_others(shape.fields[f]))
+                unroll<n>([&](auto j) ISOTONE_LAMBDA { sum[j] += c[at + j]; });
             unroll<n>([&](auto j) ISOTONE_LAMBDA {
-                sum[j] = multiply_add(x, w[at + j], sum[j] + c[at + j]);
+                sum[j] = multiply_add(x, w[at + j], sum[j]);
             });
         }
         unroll<n>([&](auto j) ISOTONE_LAMBDA { out[j] = sum[j]; });
     }
 
+    // ---- backward -----------------------------------------------------------------------------
+
     template <int n>
-    void backward_block(const std::int32_t* cells, const T* phi, int n_fields, int e,
+    void backward_block(const std::int32_t* cells, const T* phi, const Shape& shape, int e,
                         const V* in) const {
         V *const by_phi_ = by_phi + e, *const by_cell_ = by_cell + e;
         const int stride = size;
         V d[n];
         unroll<n>([&](auto j) ISOTONE_LAMBDA { d[j] = in[j]; });
-        for (int f = 0; f < n_fields; ++f) {
+        for (int f = 0; f < shape.n_fields; ++f) {
             const std::size_t at = static_cast<std::size_t>(cells[f]) * stride;
             const V x = broadcast<V>(phi[f]);
             unroll<n>([&](auto j) ISOTONE_LAMBDA {
                 by_phi_[at + j] = multiply_add(x, d[j], by_phi_[at + j]);
-                by_cell_[at + j] += d[j];
             });
+            if (has_others(shape.fields[f]))
+                unroll<n>([&](auto j) ISOTONE_LAMBDA { by_cell_[at + j] += d[j]; });
         }
     }
 
-    V* row(V* table, int k) const { return table + static_cast<std::size_t>(k) * size; }
-
-    void sum_still(Field field) {
-        if (field.is_category) {
-            __builtin_memset(row(still, field.first), 0, field.count * size * sizeof(V));
-            return;
-        }
-        for_blocks([&](auto n, int e) ISOTONE_LAMBDA {
-            V before[n] = {}, behind[n] = {};
-            for (int k = field.first; k < field.first + field.count; ++k)
-                unroll<n>([&](auto j) ISOTONE_LAMBDA {
-                    row(still, k)[e + j] = before[j];
-                    before[j] += row(moving, k)[e + j];
-                });
-            for (int k = field.first + field.count - 1; k >= field.first; --k)
-                unroll<n>([&](auto j) ISOTONE_LAMBDA {
-                    row(still, k)[e + j] -= behind[j];
-                    behind[j] += row(moving, k)[e + j];
-                });
-        });
-    }
-
+    // What is left of the sum over all events once those of earlier copies are subtracted twice.
     void add_others(Field field) {
-        if (field.is_category) return;
-        for_blocks([&](auto n, int e) ISOTONE_LAMBDA {
-            V before[n] = {}, behind[n] = {};
+        for_blocks(size, [&](auto n, int e) ISOTONE_LAMBDA {
+            V left[n] = {};
+            for (int k = field.first; k < field.first + field.count; ++k)
+                unroll<n>([&](auto j) ISOTONE_LAMBDA { left[j] += row(by_cell, k)[e + j]; });
             for (int k = field.first; k < field.first + field.count; ++k)
                 unroll<n>([&](auto j) ISOTONE_LAMBDA {
-                    row(by_phi, k)[e + j] -= before[j];
-                    before[j] += row(by_cell, k)[e + j];
-                });
-            for (int k = field.first + field.count - 1; k >= field.first; --k)
-                unroll<n>([&](auto j) ISOTONE_LAMBDA {
-                    row(by_phi, k)[e + j] += behind[j];
-                    behind[j] += row(by_cell, k)[e + j];
+                    V& own = row(by_cell, k)[e + j];
+                    left[j] -= own;
+                    row(by_phi, k)[e + j] += left[j];
+                    left[j] -= own;
+                    own = V{};
                 });
         });
+    }
+
+    // inner = sum over units of λ W' times the derivative with respect to it, for every copy.
+    void multiply_rows(Field field) {
+        sum_units(
+            field,
+            [&](int k, int e, int)
+                ISOTONE_LAMBDA { return row(moving, k)[e] * row(by_phi, k)[e]; },
+            inner);
+    }
+
+    // All of a row is proportional to λ, so that the derivative with respect to log λ is the sum
+    // of what is looked up times the derivative with respect to it.
+    void collect_lipschitz(Field field, T* by_lipschitz) {
+        for (int k = field.first; k < field.first + field.count; ++k) {
+            by_lipschitz[k] = inner[k];
+            for (int j = first_output(); j < first_output() + n_outputs; ++j)
+                by_lipschitz[k] += numbers(row(moving, k))[j] * numbers(row(by_phi, k))[j];
+        }
+    }
+
+    // As carry_through_columns, where W' is W divided by the size of its copy.
+    void carry_through_copies(Field field, const T* weight, T bound, T* gradient) {
+        for (int k = field.first; k < field.first + field.count; ++k)
+            inner[k] = sizes[k] / bound < 1 ? 0 : inner[k] / sizes[k];
+        finish(field, weight, gradient, [&](V w, int k, int) ISOTONE_LAMBDA {
+            const V shrinks = broadcast<V>(inner[k]);
+            return w > T(0) ? shrinks : w < T(0) ? -shrinks : V{};
+        });
+    }
+
+    // As carry_through_row, where W' is W divided by the largest entry of its unit.
+    void carry_through_units(const T* weight, T bound, T* gradient) {
+        for_units([&](auto n, int e, auto lanes) ISOTONE_LAMBDA {
+            const V one = broadcast<V>(1);
+            V sum[n] = {}, n_largest[n] = {};
+            for (int k = 0; k < n_in; ++k)
+                unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                    const V entry = magnitude(load_units(weight, k, e + j, lanes));
+                    sum[j] += row(moving, k)[e + j] * row(by_phi, k)[e + j];
+                    n_largest[j] += entry == vectors(sizes)[e + j] ? one : V{};
+                });
+            unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                const V largest = vectors(sizes)[e + j], share = sum[j] / (largest * n_largest[j]);
+                vectors(inner)[e + j] = largest / bound < T(1) ? V{} : share;
+            });
+        });
+        finish({0, n_in, false}, weight, gradient, [&](V w, int, int e) ISOTONE_LAMBDA {
+            const V largest = vectors(sizes)[e], shrinks = vectors(inner)[e];
+            return w == largest ? shrinks : w == -largest ? -shrinks : V{};
+        });
+    }
+
+    // Derivatives with respect to W: those with respect to λ W' times what W is multiplied by,
+    // less what the size of W takes away.
+    template <class Shrink>
+    void finish(Field field, const T* weight, T* gradient, Shrink shrink) {
+        for_units([&](auto n, int e, auto lanes) ISOTONE_LAMBDA {
+            for (int k = field.first; k < field.first + field.count; ++k) {
+                V d[n];
+                unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                    const V w = load_units(weight, k, e + j, lanes);
+                    d[j] = row(by_phi, k)[e + j] * (of_unit[e + j] * of_copy[k]) -
+                           shrink(w, k, e + j);
+                });
+                T* const to = units(gradient, k) + e * n_lanes<V>;
+                unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                    store_some(to + j * n_lanes<V>, d[j], lanes);
+                });
+            }
+        });
+        __builtin_memset(row(by_phi, field.first), 0, field.count * size * sizeof(V));
     }
 
     // Calls run(n, e) for vectors e to e + n of a row, n being as many as there are registers for.
     template <class Run>
-    void for_blocks(Run run) const {
+    static void for_blocks(int size, Run run) {
         for (int e = 0; e < size; e += looked_up_per_block)
             with_constant<looked_up_per_block>(size - e, [&](auto n) { run(n, e); });
     }

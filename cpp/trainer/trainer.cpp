@@ -25,7 +25,9 @@ class Member {
 
 public:
     Member(const Shape& shape, const Constants<T>& constants, const Rows<T>& rows, Arena arena)
-        : shape_(shape), constants_(constants), rows_(rows), space_(shape, arena) {}
+        : shape_(shape), constants_(constants), rows_(rows), space_(shape, arena) {
+        if (shape.n_fields) space_.look_up.clear();
+    }
 
     // Must come first, and again whenever the parameters have changed.
     void set_parameters(const T* parameters) {
@@ -34,15 +36,16 @@ public:
         for (int i = 0; i < shape_.n_layers; ++i) {
             const Layer& layer = shape_.layers[i];
             const NormalizedWeight<T>& normalized = space_.layers[i].normalized;
+            for (int j = 0; j < layer.n_out; ++j) seen += absolute(parameters[layer.bias + j]);
+            if (i == 0 && shape_.n_fields) continue;
             normalize(layer, parameters + layer.weight, constants_.bounds[i], normalized);
             const int n_sizes = layer.size == Size::column_sum ? layer.n_in : layer.n_out;
             for (int k = 0; k < n_sizes; ++k) seen += normalized.ratio[k];
-            for (int j = 0; j < layer.n_out; ++j) seen += absolute(parameters[layer.bias + j]);
         }
         if (shape_.learns_lipschitz) seen += set_lipschitz(parameters + shape_.n_weights);
         if (shape_.n_fields)
-            space_.look_up.set(shape_, space_.layers[0].normalized.transposed,
-                               parameters + shape_.layers[0].bias, scale_, residual_);
+            seen += space_.look_up.set(shape_, parameters, constants_.bounds[0],
+                                       parameters + shape_.layers[0].bias, scale_, residual_);
         // Sorters may lose a NaN; the loss must not.
         spoiled_ = seen - seen;
     }
@@ -87,18 +90,19 @@ public:
             (shape_.n_fields ? shape_.n_weights : n_summed(shape_)) - begin;
         constexpr int parts = n_sums / n_lanes<V>;
         __builtin_memset(space_.sums + begin * parts, 0, n_entries * n_sums * sizeof(T));
-        if (shape_.n_fields) space_.look_up.clear(shape_);
         double loss = spoiled_;
         std::int32_t counting[max_tiles * tile_rows];
         while (visits.n > 0)
             loss += differentiate_chunk(take(visits, chunk_rows, counting), total);
         collect_sums(space_.sums + begin * parts, n_entries, space_.gradient + begin);
+        T* const by_lipschitz =
+            shape_.learns_lipschitz ? space_.gradient + shape_.n_weights : nullptr;
         if (shape_.n_fields)
-            space_.look_up.collect(
-                shape_, scale_, space_.gradient,
-                shape_.learns_lipschitz ? space_.gradient + shape_.n_weights : nullptr);
-        if (shape_.learns_lipschitz) differentiate_lipschitz(space_.gradient + shape_.n_weights);
-        for (int i = 0; i < shape_.n_layers; ++i) {
+            space_.look_up.collect(shape_, parameters_, constants_.bounds[0], space_.gradient,
+                                   by_lipschitz);
+        else if (by_lipschitz)
+            differentiate_lipschitz(by_lipschitz);
+        for (int i = shape_.n_fields ? 1 : 0; i < shape_.n_layers; ++i) {
             const std::size_t weight = shape_.layers[i].weight;
             carry_through(shape_.layers[i], parameters_ + weight, constants_.bounds[i],
                           space_.layers[i].normalized, space_.scratch, space_.gradient + weight);
@@ -162,10 +166,11 @@ private:
     T set_lipschitz(const T* theta) {
         const int n = shape_.n_features();
         T seen = 0;
-        for (int k = 0; k < n; ++k) {
-            const T largest = constants_.feature_scale[k];
-            space_.scale[k] = exponential(theta[k] < largest ? theta[k] : largest);
-            seen += absolute(theta[k]);
+        for (int k = 0; k < n; ++k) seen += absolute(theta[k]);
+        for (int k = 0; k < n; k += n_lanes<V>) {
+            const V largest = load_some<V>(constants_.feature_scale + k, n - k);
+            const V own = load_some<V>(theta + k, n - k);
+            store_some(space_.scale + k, exponential(own < largest ? own : largest), n - k);
         }
         for (int j = 0; j < shape_.n_outputs(); ++j)
             for (int k = 0; k < n; ++k)
@@ -274,10 +279,10 @@ private:
 
     // Units of the first layer, and the residual, of the events of a tile.
     void look_up(int tile, T* out) {
-        const int n_out = shape_.layers[0].n_out;
+        const int n_out = shape_.layers[0].n_out, first_output = space_.look_up.first_output();
         space_.look_up.forward(shape_, rows_.cells, rows_.x, row_of(tile), n_events_);
         space_.look_up.to_tile(0, n_out, out);
-        space_.look_up.to_tile(n_out, shape_.n_outputs(), space_.looked_up);
+        space_.look_up.to_tile(first_output, shape_.n_outputs(), space_.looked_up);
     }
 
     // Derivatives of n events with respect to what was looked up.
@@ -285,7 +290,8 @@ private:
         const int n_out = shape_.layers[0].n_out, last = shape_.n_layers - 1;
         const auto numbers = [](const V* vectors) { return reinterpret_cast<const T*>(vectors); };
         space_.look_up.from_tile(numbers(tile_gradient(0, tile)), 0, n_out);
-        space_.look_up.from_tile(numbers(tile_gradient(last, tile)), n_out, shape_.n_outputs());
+        space_.look_up.from_tile(numbers(tile_gradient(last, tile)),
+                                 space_.look_up.first_output(), shape_.n_outputs());
         space_.look_up.backward(shape_, rows_.cells, rows_.x, row_of(tile), n);
     }
 

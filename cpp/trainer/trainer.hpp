@@ -21,6 +21,7 @@ enum class Loss { cross_entropy, mse, l1, hinge, quantile };
 enum class Size { column_sum, row_sum, row_maximum };
 
 // Weights (n_out, n_in) and biases (n_out,) begin at these offsets among a member's parameters.
+// Weights of a first layer that is looked up are stored by feature, (n_in, n_out).
 // Units are sorted after the layer, in groups of `group_size`; 1 does not sort.
 struct Layer {
     int n_in, n_out, group_size;

@@ -91,11 +91,10 @@ struct Workspace {
         int widest = 1;
         for (int i = 0; i < shape.n_layers; ++i) {
             const Layer& layer = shape.layers[i];
-            const std::size_t n_in = layer.n_in, n_out = layer.n_out;
+            const std::size_t n_in = n_loaded(shape, i), n_out = layer.n_out;
             const int wider = layer.n_in > layer.n_out ? layer.n_in : layer.n_out;
             if (wider > widest) widest = wider;
-            layers[i].in =
-                arena.take<V>(static_cast<std::size_t>(n_loaded(shape, i)) * size * n_tiles);
+            layers[i].in = arena.take<V>(n_in * size * n_tiles);
             layers[i].gradient = arena.take<V>(n_out * size * n_tiles);
             layers[i].swaps = arena.take<Swap<V>>(count_comparators(layer) * size);
             layers[i].normalized = {arena.take<T>(n_out * n_in), arena.take<T>(n_in * n_out),

@@ -267,11 +267,18 @@ class FusedTrainer:
     def _views(
         self, parameters: Reals
     ) -> tuple[tuple[Reals, ...], tuple[Reals, ...], Reals | None]:
-        """Weights and biases of every layer and log λ, one after the other in a member's row."""
+        """Weights and biases of every layer and log λ, one after the other in a member's row.
+
+        Weights that are looked up are stored by feature.
+        """
         weights, biases, offset = [], [], 0
         for n_in, n_out in pairwise(self.layers):
             bias = offset + n_out * n_in
-            weights.append(parameters[:, offset:bias].reshape(-1, n_out, n_in))
+            if self.fields and not offset:
+                by_feature = parameters[:, :bias].reshape(-1, n_in, n_out)
+                weights.append(by_feature.swapaxes(1, 2))
+            else:
+                weights.append(parameters[:, offset:bias].reshape(-1, n_out, n_in))
             biases.append(parameters[:, bias : bias + n_out])
             offset = bias + n_out
         rest = parameters[:, offset:]

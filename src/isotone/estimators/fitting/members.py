@@ -81,7 +81,7 @@ class Design:
         return (
             f"{self.hidden_layer_sizes} {self.directions.tolist()} {self.group_size} {self.loss} "
             f"{[(k, moves.tolist()) for k, moves in self.reaches.items()]} "
-            f"{self.learns_lipschitz} {self.init} {self.start}"
+            f"{self.fields} {self.learns_lipschitz} {self.init} {self.start}"
         )
 
     def least_slopes(self, lipschitz: Floats) -> Floats:
