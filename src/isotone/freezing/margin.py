@@ -126,7 +126,12 @@ def _margin(frozen: FrozenNetwork) -> float:
     """2E / q, or nothing where no promise is made about computed scores."""
     if frozen.grid is None or not np.any(frozen.monotonic_cst):
         return 0.0
-    return float(divide(multiply(2.0, bounds.rounding_errors(frozen).max()), frozen.grid))
+    return _margin_of(float(bounds.rounding_errors(frozen).max()), frozen.grid)
+
+
+def _margin_of(error: float, grid: float) -> float:
+    """2E / q."""
+    return float(divide(multiply(2.0, error), grid))
 
 
 def _coarsen(frozen: FrozenNetwork) -> FrozenNetwork:
@@ -135,9 +140,10 @@ def _coarsen(frozen: FrozenNetwork) -> FrozenNetwork:
     if frozen.grid is None or not np.any(constrained):
         return frozen
     least = MARGIN * float(frozen.lipschitz[constrained].min())
-    while _margin(frozen) > least and frozen.grid is not None and frozen.grid < COARSEST_GRID:
-        frozen = replace(frozen, grid=2.0 * frozen.grid)
-    return frozen
+    error, grid = float(bounds.rounding_errors(frozen).max()), frozen.grid  # E is that of any grid
+    while _margin_of(error, grid) > least and grid < COARSEST_GRID:
+        grid *= 2.0
+    return frozen if grid == frozen.grid else replace(frozen, grid=grid)
 
 
 def store(steps: Steps, precision: Precision) -> Steps:
