@@ -118,7 +118,7 @@ def refuse_infinite(table: Reals, columns: Sequence[str]) -> None:
 
 def refuse_huge(name: str, table: Floats, columns: Sequence[str]) -> None:
     """Raise `ValueError` for numbers whose squares are near overflow."""
-    largest = np.abs(np.nan_to_num(table)).max(axis=0, initial=0.0)
+    largest = np.fmax.reduce(np.abs(table), axis=0, initial=0.0)  # of those that are not missing
     if np.any(largest > limits.NUMBER):
         column = int(largest.argmax())
         raise ValueError(
