@@ -12,6 +12,8 @@ ignores them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from isotone.training.rows import Rows
@@ -43,11 +45,12 @@ def observations(rows: Rows) -> Rows:
     weight = np.ldexp(weight, -exponent)
     # small weights first: sums then do not depend on the order of the rows, to the last bit
     order = np.argsort(weight)[np.count_nonzero(weight <= 0) :]
-    joined = np.column_stack([rows.x[order], rows.y[order]]) + 0.0  # -0.0 becomes 0.0
-    unique, member = np.unique(joined, axis=0, return_inverse=True)
-    total = np.zeros(len(unique))
-    np.add.at(total, member.ravel(), weight[order])
-    x, y = np.split(unique, [rows.x.shape[1]], axis=1)
+    columns = (table[order, k] for table in (rows.x, rows.y) for k in range(table.shape[1]))
+    place = _rank(len(order), columns)
+    total = np.bincount(place, weight[order])
+    one = np.empty(len(total), np.intp)
+    one[place] = order
+    x, y = rows.x[one] + 0.0, rows.y[one] + 0.0  # -0.0 becomes 0.0
     count = _count(x, total, np.ldexp(1.0, min(-exponent, 1000)))
     each = np.repeat(np.maximum(total / total.max(), _LEAST) / count, count)
     return Rows(x.repeat(count, axis=0), y.repeat(count, axis=0), each / each.mean())
@@ -80,6 +83,26 @@ def _by_target(rows: Rows, rng: np.random.Generator) -> Indices:
     """Numbers of the rows in the order of their first target, at random among equals."""
     shuffled = rng.permutation(len(rows))
     return shuffled[np.argsort(rows.y[shuffled, 0], kind="stable")]
+
+
+def _rank(n_rows: int, columns: Iterable[Floats]) -> Indices:
+    """The places of rows among the distinct ones, sorted by the first column, then by the next.
+
+    A column is looked at only in rows that all columns before it leave equal: mostly a few.
+    """
+    order = np.arange(n_rows)
+    is_new = order == 0  # whether a row differs from the one before it in this order
+    for column in columns:
+        tied = np.flatnonzero(~(is_new & np.append(is_new[1:], True)))
+        if not len(tied):
+            break
+        values = column[order[tied]]
+        inner = np.lexsort((values, np.cumsum(is_new)[tied]))
+        order[tied], values = order[tied][inner], values[inner]
+        is_new[tied[1:]] |= values[1:] != values[:-1]
+    place = np.empty_like(order)
+    place[order] = np.cumsum(is_new) - 1
+    return place
 
 
 def _count(x: Floats, total: Floats, one: float) -> Indices:
