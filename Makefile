@@ -53,40 +53,40 @@ format: venv
 	$(BIN)/ruff format .
 
 bench-sort: venv
-	$(BIN)/python -m bench.group_sort
+	$(BIN)/python -m bench.training.group_sort
 
 bench-training: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-deps monotonicnetworks==1.5.1
-	$(BIN)/python -m bench.training
-	$(BIN)/python -m bench.knots
+	$(BIN)/python -m bench.training.stacks
+	$(BIN)/python -m bench.training.knots
 
 bench-seeds: venv
-	$(BIN)/python -m bench.thousand_seeds
+	$(BIN)/python -m bench.training.thousand_seeds
 
 bench-rows: venv
-	$(BIN)/python -m bench.many_rows
+	$(BIN)/python -m bench.inference.many_rows
 
 bench-stream: venv
-	$(BIN)/python -m bench.stream
+	$(BIN)/python -m bench.training.stream
 
 bench-inference: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[bench]' --no-build-isolation
-	$(BIN)/python -m bench.inference
-	$(BIN)/python -m bench.growth
-	$(BIN)/python -m bench.scaling
+	$(BIN)/python -m bench.inference.engine
+	$(BIN)/python -m bench.inference.growth
+	$(BIN)/python -m bench.inference.scaling
 
 bench-onnx: venv
-	$(BIN)/python -m bench.onnx_sort
+	$(BIN)/python -m bench.inference.onnx_sort
 
 bench-estimators: venv
-	OMP_NUM_THREADS=1 $(BIN)/python -m bench.estimators $(if $(TABLES),--tables $(TABLES))
-	OMP_NUM_THREADS=1 $(BIN)/python -m bench.whole_tables
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.estimators.small_tables $(if $(TABLES),--tables $(TABLES))
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.estimators.whole_tables
 
 prove-bits: venv
-	$(BIN)/python -m bench.last_bit
+	$(BIN)/python -m bench.proofs.last_bit
 
 prove-kills: venv
-	$(BIN)/python -m bench.kills
+	$(BIN)/python -m bench.proofs.kills
 
 figures: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies $(if $(QUICK),--quick)

@@ -1,1 +1,4 @@
-"""Benchmarks and long proofs: `python -m bench.inference`, and a target of make for each."""
+"""Benchmarks and long proofs, by what they measure; make has a target for each.
+
+One runs as ``python -m bench.inference.engine``.
+"""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench import last_bit
+from bench.proofs import last_bit
 from isotone import FrozenNetwork, freeze
 
 

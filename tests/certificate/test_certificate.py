@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from bench.last_bit import adversarial
+from bench.proofs.last_bit import adversarial
 from isotone import FrozenNetwork, Knots, Log, MonotonicNetwork, Scaling, certify, freeze
 from isotone.certificate import bounds
 from isotone.frozen.steps import Dense, residual_block

@@ -16,7 +16,7 @@ import onnxruntime
 import pytest
 import torch
 
-from bench import last_bit
+from bench.proofs import last_bit
 from isotone import FrozenNetwork, Scaling, certify, export, freeze
 from isotone.export.claim import Claim, claim
 from isotone.export.onnx.model import Onnx

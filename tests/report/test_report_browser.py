@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import torch
 
-from bench import last_bit
+from bench.proofs import last_bit
 from browser import Opened, chromium, opened
 from isotone import FrozenNetwork, Log, MonotonicNetwork, Scaling, certify, freeze, report
 from isotone.export.parity import check_rows

@@ -16,13 +16,13 @@ from pathlib import Path
 import torch
 from matplotlib.figure import Figure
 
-from bench import contestants
-from bench.contestants import Scorer, Shape, draw
+from bench.inference import contestants
+from bench.inference.contestants import Scorer, Shape, draw
 from bench.race import race
 
 PAPER = Shape((4, 20, 20, 1))
 BATCHES = [10**k for k in range(7)]
-RESULTS = Path(__file__).parent.parent / "results"
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 def scorers() -> dict[str, Scorer]:

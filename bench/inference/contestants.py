@@ -28,7 +28,7 @@ Scorer = Callable[[Array], object]
 
 N_LEAVES = 25
 RATE = 0.05
-SAMPLE = Path(__file__).parent.parent / "studies" / "trigger" / "small"
+SAMPLE = Path(__file__).parents[2] / "studies" / "trigger" / "small"
 DIRECTIONS = {"ln_min_ip_chi2": 1, "sum_pt": 1, "ln_fd_chi2": 1, "vertex_chi2": 0}
 
 

@@ -26,8 +26,8 @@ from rich.console import Console
 from rich.table import Table
 
 import isotone
-from bench import contestants
-from bench.contestants import Array, Scorer, Shape, draw
+from bench.inference import contestants
+from bench.inference.contestants import Array, Scorer, Shape, draw
 from bench.race import Task, pin, race, seconds
 from isotone import Engine, export
 

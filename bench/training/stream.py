@@ -102,7 +102,7 @@ def measure(folder: Path, n_members: int, n_rounds: int) -> None:
 def report(folder: Path, n_rows: int, options: argparse.Namespace) -> None:
     write(folder, n_rows)
     words = ["--fit", folder, "--members", options.members, "--rounds", options.rounds]
-    command = [sys.executable, "-m", "bench.stream", *map(str, words)]
+    command = [sys.executable, "-m", "bench.training.stream", *map(str, words)]
     result = subprocess.run(command, check=True, stdout=subprocess.PIPE)
     memory, one, two, peak = json.loads(result.stdout)
     rates = [FILE_ROWS / memory / 1e6, n_rows / (two - one) / 1e6]

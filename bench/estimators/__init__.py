@@ -1,0 +1,1 @@
+"""How accurate and how fast the default estimators are, beside boosted trees."""

@@ -1,0 +1,1 @@
+"""What scoring costs: rows per second, memory, and the time of one event."""

@@ -1,0 +1,1 @@
+"""What training costs: seconds per epoch, from memory and from disk."""
