@@ -111,6 +111,20 @@ def test_loading_certifying_and_scoring_need_no_torch(tmp_path: Path) -> None:
     assert output.split() == ["True", float(frozen.score([[0.5, -1.0, 2.0]])[0]).hex()]
 
 
+def test_arrays_are_scored_without_arrow_and_pandas(tmp_path: Path) -> None:
+    """They take longer to import than everything else that a service does at its start."""
+    small().save(tmp_path / "model.isotone")
+    output = run_without_torch(
+        f"""
+        import sys, numpy, isotone
+        frozen = isotone.load({str(tmp_path / "model.isotone")!r})
+        print(isotone.certify(frozen).holds, len(frozen.score(numpy.zeros((2, 3)))))
+        print([name for name in ("pyarrow", "pandas") if name in sys.modules])
+        """
+    )
+    assert output.split("\n")[:2] == ["True 2", "[]"]
+
+
 @pytest.mark.parametrize(
     ("name", "needs"), [("MonotonicNetwork", "torch"), ("MonotonicClassifier", "sklearn")]
 )

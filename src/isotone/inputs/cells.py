@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from isotone.inputs.frames import is_category, refuse_scalars
 from isotone.typing import Floats, Reals
 
-# How people write a missing number.
-_BLANK = pa.array(["", "-", "?", "na", "n/a", "#n/a", "nan", "null", "none"])
+# How people write a missing number. Not an array of Arrow, the first of which imports pandas.
+_BLANK = ["", "-", "?", "na", "n/a", "#n/a", "nan", "null", "none"]
 _FLOATS = (np.dtype("f4"), np.dtype("f8"))
 
 
@@ -202,7 +202,7 @@ def is_blank(column: pa.Array) -> NDArray[np.bool_]:
     column = decoded(column)
     if is_text(column.type):
         words = pc.utf8_lower(pc.utf8_trim_whitespace(column)).cast(pa.string())
-        blank = pc.or_(blank, pc.is_in(words, value_set=_BLANK))
+        blank = pc.or_(blank, pc.is_in(words, value_set=pa.array(_BLANK)))
     return np.asarray(blank.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 

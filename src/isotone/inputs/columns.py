@@ -5,6 +5,9 @@ for text with one, such as low, medium, high. Each turns every cell into one num
 number itself, or the place of the category. A code is NaN where the value is missing, and infinite
 where training never saw it: a new category, a text that is not a number, an infinite number. Codes
 become features, one array each; those that are not finite stay so.
+
+The functions that read cells need Arrow, and import it when they are called: a service that scores
+arrays starts without it.
 """
 
 from __future__ import annotations
@@ -18,7 +21,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isotone import limits
-from isotone.inputs.cells import arrow_of, describe_cell, is_blank, labels, numbers_of, places_of
 from isotone.typing import Floats, Reals
 
 
@@ -47,6 +49,8 @@ class Number:
 
     def code(self, values: Any) -> Reals:
         """The numbers, where they are if they can stay."""
+        from isotone.inputs.cells import numbers_of
+
         return numbers_of(values, self.name)
 
     def expand(self, codes: Reals) -> list[Reals]:
@@ -85,6 +89,8 @@ class Category:
 
     def code(self, values: Any) -> Reals:
         """The place of every row's category among `categories`."""
+        from isotone.inputs.cells import places_of
+
         return places_of(values, self.name, self.categories)
 
     def expand(self, codes: Reals) -> list[Reals]:
@@ -135,6 +141,8 @@ class Ordered:
 
     def code(self, values: Any) -> Reals:
         """The ranks."""
+        from isotone.inputs.cells import places_of
+
         return places_of(values, self.name, self.categories)
 
     def expand(self, codes: Reals) -> list[Reals]:
@@ -199,6 +207,8 @@ def from_dict(data: dict[str, Any]) -> Column:
 
 def cell_of(column: Column, values: Any, row: int) -> str:
     """What a row that cannot be scored holds in a column, in words."""
+    from isotone.inputs.cells import arrow_of, describe_cell, is_blank, labels
+
     cells = arrow_of(values, column.name)
     if not isinstance(column, Number):
         text = labels(cells.slice(row, 1), column.name)[0].as_py()
