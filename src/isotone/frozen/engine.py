@@ -108,11 +108,14 @@ class Engine:
         """
         if type(X) is not np.ndarray or X.ndim != 2 or not self._is_plain:
             return self._score_any(X, out)
-        target = self._empty(len(X)) if out is None else out
+        # A single event takes a microsecond, so that every call of Python counts here.
+        target = np.empty(self._shape(len(X)), self._dtype) if out is None else out
         if out is not None:
             self._check_out(out, len(X), X)
         n_bad = self._program.score(X, target, self._fill)
-        if n_bad == 0 or (n_bad > 0 and not self._raises):
+        if n_bad == 0:
+            return target
+        if n_bad > 0 and not self._raises:
             self.n_unseen += n_bad
             return target
         return self._score_any(X, out)  # explains, or converts
