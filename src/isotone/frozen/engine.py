@@ -14,7 +14,8 @@ import numpy as np
 from isotone.arithmetic import ieee_arithmetic
 from isotone.frozen.program import Instruction, flatten
 from isotone.inputs.chain import Policy, check_policy
-from isotone.inputs.frames import is_dictionary
+from isotone.inputs.frames import has_names, is_dictionary
+from isotone.inputs.scaling import as_numbers
 from isotone.typing import Floats, Reals
 
 if TYPE_CHECKING:
@@ -140,6 +141,8 @@ class Engine:
     @ieee_arithmetic()
     def _score_any(self, X: Any, out: Reals | None) -> Reals:
         """Score frames, Arrow tables, dictionaries and lists, and explain what is wrong."""
+        if isinstance(X, list | tuple) and self._is_plain and not has_names(X):
+            return self(as_numbers(X, self.network.inputs.names), out)
         start, parts = 0, []
         for raw in self.network.inputs.batches(X):
             n_rows = len(raw[0])

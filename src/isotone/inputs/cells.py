@@ -87,7 +87,8 @@ def _texts(cells: list[Any]) -> pa.Array:
 
 def numbers_of(values: Any, name: str) -> Reals:
     """A column as floats, where it is if it can stay: NaN for missing, infinity for no number."""
-    _refuse_categories(getattr(values, "type", getattr(values, "dtype", "")), name)
+    is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
+    _refuse_categories(getattr(values, "type" if is_arrow else "dtype", ""), name)
     array = None if isinstance(values, list | tuple) else _plain(values)
     return blank_numbers(arrow_of(values, name), name) if array is None else array
 

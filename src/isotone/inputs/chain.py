@@ -177,7 +177,8 @@ class Inputs:
         if not has_names(X):
             yield list(self._array(X).T)
             return
-        labels, names = column_names(X), [str(label) for label in column_names(X)]
+        labels = column_names(X)
+        names = [str(label) for label in labels]
         times = Counter(names)
         for name in self.names:
             if times[name] != 1:

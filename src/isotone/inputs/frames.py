@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 
 def has_names(X: Any) -> bool:
     """Whether `X` is a data frame, an Arrow table or a dictionary of columns.
@@ -73,5 +75,7 @@ def is_category(kind: Any) -> bool:
     >>> [is_category(kind) for kind in ("category", "dictionary<values=int64, ...>", "float64")]
     [True, True, False]
     """
+    if isinstance(kind, np.dtype):  # whose name takes microseconds
+        return False
     # pandas, polars twice, Arrow, and pandas with types of Arrow
     return str(kind).lower().startswith(("category", "categorical", "enum", "dictionary"))
