@@ -18,7 +18,7 @@ import pytest
 
 import isotone
 from isotone import cli
-from isotone.cli.target import read_target, target_values
+from isotone.cli.table.target import read_target, target_values
 from isotone.data import survey
 from isotone.data.table import write_table
 from isotone.training import chunks

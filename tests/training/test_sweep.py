@@ -19,8 +19,8 @@ from distributed import Client
 
 from clusters import QUIET, cluster
 from isotone import cli
-from isotone.cli.columns import choose_columns
 from isotone.cli.options import counts_of, numbers_of
+from isotone.cli.table.columns import choose_columns
 from isotone.data.table import open_table
 from isotone.training import sweep
 from isotone.training.rows import Rows

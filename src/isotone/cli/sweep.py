@@ -12,7 +12,6 @@ import typer
 
 from isotone.checks import check_fraction
 from isotone.cli import terminal
-from isotone.cli.columns import Columns, check_numbers, choose_columns
 from isotone.cli.destination import check_directory
 from isotone.cli.options import (
     Features,
@@ -24,6 +23,7 @@ from isotone.cli.options import (
     size_of,
     sizes_of,
 )
+from isotone.cli.table.columns import Columns, check_numbers, choose_columns
 from isotone.cli.terminal import output
 from isotone.data.table import open_table, read_numbers, split_tree
 from isotone.files import refuse_overwriting

@@ -17,9 +17,7 @@ import typer
 from isotone.certificate.certify import Certificate
 from isotone.checks import check_choice, check_positive, suggest
 from isotone.cli import terminal
-from isotone.cli.columns import Columns, choose_columns
 from isotone.cli.destination import Destination, checkpoint_files, remove_checkpoints
-from isotone.cli.directory import is_streamed, open_rows, survey_rows
 from isotone.cli.options import (
     Features,
     MaxIter,
@@ -30,8 +28,10 @@ from isotone.cli.options import (
     sizes_of,
     spelled,
 )
-from isotone.cli.rows import Sample, read_rows
-from isotone.cli.target import TargetColumn
+from isotone.cli.table.columns import Columns, choose_columns
+from isotone.cli.table.directory import is_streamed, open_rows, survey_rows
+from isotone.cli.table.rows import Sample, read_rows
+from isotone.cli.table.target import TargetColumn
 from isotone.cli.terminal import output, printable
 from isotone.data.table import split_tree
 from isotone.files import refuse_overwriting, remove_leftovers, replacing

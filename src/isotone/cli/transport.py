@@ -13,9 +13,9 @@ import typer
 
 from isotone.checks import check_choice
 from isotone.cli import terminal
-from isotone.cli.columns import tell_left_out
 from isotone.cli.destination import Destination
 from isotone.cli.options import listed, spelled
+from isotone.cli.table.columns import tell_left_out
 from isotone.cli.terminal import errors, output
 from isotone.data.table import Table, index_columns, open_table, read_numbers, split_tree
 from isotone.files import refuse_overwriting, replacing

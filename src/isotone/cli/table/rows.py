@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from isotone.checks import check_fraction, check_weights
-from isotone.cli.columns import Columns, check_numbers
 from isotone.cli.options import spelled
-from isotone.cli.target import TargetColumn, read_target
+from isotone.cli.table.columns import Columns, check_numbers
+from isotone.cli.table.target import TargetColumn, read_target
 from isotone.cli.terminal import warn
 from isotone.data.table import Table, open_table
 from isotone.estimators.columns import MAX_CATEGORIES, find_inputs

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from isotone.cli.columns import Columns, check_numbers
-from isotone.cli.rows import (
+from isotone.cli.table.columns import Columns, check_numbers
+from isotone.cli.table.rows import (
     Sample,
     feature_cells,
     fraction_of,
@@ -18,7 +18,7 @@ from isotone.cli.rows import (
     refuse_text,
     warn_of_counters,
 )
-from isotone.cli.target import TargetColumn, read_target, target_values
+from isotone.cli.table.target import TargetColumn, read_target, target_values
 from isotone.data.dataset import Dataset, open_dataset
 from isotone.data.source import Source
 from isotone.data.survey import Survey, is_small
