@@ -28,18 +28,23 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from isotone import MonotonicClassifier, MonotonicRegressor
 from studies.tabular.datasets import LOADERS, Dataset, load
 
-NAMES = ("isotone", "LightGBM", "XGBoost", "HistGradientBoosting", "CatBoost", "LightGBM, 1000")
+OURS = ("isotone", "isotone, teacher")
+BOOSTERS = ("LightGBM", "XGBoost", "HistGradientBoosting", "CatBoost")
+NAMES = (*OURS, *BOOSTERS, "LightGBM, 1000")
 
 
 def make(name: str, is_classes: bool, cst: list[int], seed: int) -> Any:
     """A model with its defaults, one thread and these directions."""
+    ours: dict[str, Any] = {"monotonic_cst": cst, "n_jobs": 1}
+    trees = HistGradientBoostingClassifier if is_classes else HistGradientBoostingRegressor
     light: dict[str, Any] = {"monotone_constraints": cst, "n_jobs": 1, "verbose": -1}
     quiet = {"thread_count": 1, "verbose": 0, "allow_writing_files": False}
     kinds: dict[str, tuple[Any, Any, dict[str, Any]]] = {
-        "isotone": (
+        "isotone": (MonotonicClassifier, MonotonicRegressor, ours),
+        "isotone, teacher": (
             MonotonicClassifier,
             MonotonicRegressor,
-            {"monotonic_cst": cst, "n_jobs": 1},
+            ours | {"teacher": trees(monotonic_cst=cst, random_state=seed)},
         ),
         "LightGBM": (lgb.LGBMClassifier, lgb.LGBMRegressor, light),
         "XGBoost": (
@@ -91,15 +96,15 @@ def error_of(model: Any, data: Dataset, test: NDArray[np.intp]) -> float:
 def report(data: Dataset, found: dict[str, dict[str, list[float]]], names: list[str]) -> str:
     """A row of the table: errors, the difference to the best booster, and seconds."""
     errors = {name: np.array(found[name]["error"]) for name in names}
-    peers = [name for name in names[1:] if not name.endswith("1000")]
+    peers = [name for name in BOOSTERS if name in names]
     best = min(peers, key=lambda name: float(errors[name].mean()))
-    gap = (errors["isotone"] - errors[best]) / errors[best].mean() * 100
-    error = gap.std(ddof=1) / np.sqrt(len(gap))
+    gaps = [(errors[n] - errors[best]) / errors[best].mean() * 100 for n in OURS if n in names]
     cells = [
         f"{data.name}, {len(data.X)} × {data.X.shape[1]}",
         "log-loss" if data.task == "classification" else "RMSE",
         *(f"{errors[name].mean():.4g}" for name in names),
-        f"{gap.mean():+.1f} ± {error:.1f} % ({best})",
+        *(f"{gap.mean():+.1f} ± {gap.std(ddof=1) / np.sqrt(len(gap)):.1f} %" for gap in gaps),
+        best,
         *(f"{np.mean(found[name]['seconds']):.1f}" for name in names),
     ]
     return "| " + " | ".join(cells) + " |"
@@ -113,8 +118,10 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     names = options.models
-    print("| table | error | " + " | ".join(names) + " | difference | " + " | ".join(names) + " |")
-    print("| --- " * (2 * len(names) + 3) + "|")
+    ours = [f"{name} to the best" for name in OURS if name in names]
+    heads = ["table", "error", *names, *ours, "which", *(f"{name}, CPU s" for name in names)]
+    print("| " + " | ".join(heads) + " |")
+    print("| --- " * len(heads) + "|")
     options.out.parent.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
     for name in options.only.split(","):

@@ -47,7 +47,7 @@ def observations(rows: Rows) -> Rows:
     order = np.argsort(weight)[np.count_nonzero(weight <= 0) :]
     columns = (table[order, k] for table in (rows.x, rows.y) for k in range(table.shape[1]))
     place = _rank(len(order), columns)
-    total = np.bincount(place, weight[order])
+    total: Floats = np.asarray(np.bincount(place, weight[order]), np.float64)
     one = np.empty(len(total), np.intp)
     one[place] = order
     x, y = rows.x[one] + 0.0, rows.y[one] + 0.0  # -0.0 becomes 0.0
