@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sorter/transpose.hpp"
+#include "trainer/arithmetic.hpp"
 #include "trainer/trainer.hpp"
 
 namespace isotone::ISOTONE_ISA {
@@ -44,9 +45,17 @@ void measure(const Layer& layer, const T* weight, T* size) {
 }
 
 // Below 1 there is nothing to divide. At 1 there is, for the derivative: so torch.clamp has it.
-template <class T>
-inline T divisor(T ratio) {
-    return ratio < 1 ? 1 : ratio;
+template <class V>
+inline V divisor(V ratio) {
+    return ratio < Element<V>(1) ? broadcast<V>(1) : ratio;
+}
+
+// Calls run(j, k, at, n) for the vectors of a matrix: row, column, offset, and the numbers left.
+template <class T, class Run>
+ISOTONE_INLINE void for_vectors(int n_rows, int n_columns, Run run) {
+    for (int j = 0; j < n_rows; ++j)
+        for (int k = 0; k < n_columns; k += n_lanes<Vector<T>>)
+            run(j, k, static_cast<std::size_t>(j) * n_columns + k, n_columns - k);
 }
 
 // W' = W / max(1, size / bound).
@@ -56,11 +65,11 @@ void normalize(const Layer& layer, const T* weight, T bound, const NormalizedWei
     const bool by_column = layer.size == Size::column_sum;
     measure(layer, weight, space.ratio);
     for (int i = 0; i < (by_column ? n_in : n_out); ++i) space.ratio[i] /= bound;
-    for (int j = 0; j < n_out; ++j)
-        for (int k = 0; k < n_in; ++k) {
-            const T normalized = weight[j * n_in + k] / divisor(space.ratio[by_column ? k : j]);
-            space.weight[j * n_in + k] = normalized;
-        }
+    for_vectors<T>(n_out, n_in, [&](int j, int k, std::size_t at, int n) ISOTONE_LAMBDA {
+        using V = Vector<T>;
+        const V ratio = by_column ? load_some<V>(space.ratio + k, n) : broadcast<V>(space.ratio[j]);
+        store_some(space.weight + at, load_some<V>(weight + at, n) / divisor(ratio), n);
+    });
     transpose(space.weight, n_in, n_out, n_in, space.transposed, n_out);
 }
 
@@ -74,11 +83,12 @@ void carry_through_columns(const Layer& layer, const T* weight, T bound, const T
     for (int j = 0; j < n_out; ++j)
         for (int k = 0; k < n_in; ++k) inner[k] += gradient[j * n_in + k] * weight[j * n_in + k];
     for (int k = 0; k < n_in; ++k) inner[k] = ratio[k] < 1 ? 0 : inner[k] / (ratio[k] * bound);
-    for (int j = 0; j < n_out; ++j)
-        for (int k = 0; k < n_in; ++k) {
-            T& g = gradient[j * n_in + k];
-            g = (g - sign(weight[j * n_in + k]) * inner[k]) / divisor(ratio[k]);
-        }
+    for_vectors<T>(n_out, n_in, [&](int, int k, std::size_t at, int n) ISOTONE_LAMBDA {
+        using V = Vector<T>;
+        const V w = load_some<V>(weight + at, n), lost = load_some<V>(inner + k, n);
+        const V g = load_some<V>(gradient + at, n) - (w > T(0) ? lost : w < T(0) ? -lost : V{});
+        store_some(gradient + at, g / divisor(load_some<V>(ratio + k, n)), n);
+    });
 }
 
 // Entries that share the largest absolute value share its derivative.
