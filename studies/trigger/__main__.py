@@ -71,7 +71,7 @@ def run(sample: Path, out: Path, extent: Extent, threads: int = 1) -> dict[str, 
     parts: dict[str, Callable[[], Any]] = {
         "checks": lambda: [asdict(one) for one in checks.check(sample)],
         "brief": lambda: results["brief"] + study.repeat(tables, effort, extent.others),
-        "smoothness": lambda: smoothness.run(two, four, tables, out),
+        "smoothness": lambda: smoothness.run(two, four, tables, out, effort, extent.others),
         "speed": lambda: speed.run(
             [speed.never_stopped(tables, effort), four[TREES].model, four[OURS].model], tables, out
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import re
 from pathlib import Path
@@ -18,7 +19,7 @@ from studies.trigger.analysis import study
 from studies.trigger.analysis.models import Effort, Lipschitz, train_many
 from studies.trigger.analysis.resampling import Sampled
 from studies.trigger.analysis.tables import FOUR, Candidates, Tables
-from studies.trigger.pages import page
+from studies.trigger.pages import effect, page
 from studies.trigger.questions import dependence, detectors, seeds, smoothness, wrong
 from studies.trigger.questions.calibration import ERRORS, certified_flips, measured_flips
 from studies.trigger.simulation import checks
@@ -146,6 +147,23 @@ def test_a_boundary_that_turns_back_has_a_corner() -> None:
     assert found == {"at": 5.0, "least": 2.0, "end": 8.0, "there": np.inf}
 
 
+def test_a_staircase_has_stairs_and_a_wall_has_none() -> None:
+    stairs, down = smoothness.stairs, np.array([4.2, 4.2, 3.7, 3.7, 3.7, 3.1, 3.1])
+    assert stairs(down) == pytest.approx([0.5, 0.6])
+    assert stairs(np.append([np.nan, np.nan], down)) == pytest.approx([0.5, 0.6])
+    wall = np.array([9.3, 4.8, 3.8])
+    assert stairs(np.append(wall, 3.8 * 0.9 ** np.arange(1, 9))) == []
+    assert stairs(np.append(wall, down[2:])) == pytest.approx([0.6])
+    assert stairs(np.append(down, [3.0, 1.0, -3.0])) == pytest.approx([0.5, 0.6])
+    between = np.append(down, [0.5, 0.4, 0.4])  # a wall with something flat on both sides
+    assert max(stairs(between)) == pytest.approx(2.6)
+    assert stairs(np.array([9.0, 7.0, 5.0, 3.0])) == []  # straight
+    assert max(stairs(-np.tanh(np.linspace(-3.0, 3.0, 600)))) < 0.02  # spread over many steps
+    for short in ([], [np.nan, 3.0], [3.0, 2.0]):
+        assert stairs(np.array(short)) == []
+    assert doctest.testmod(smoothness).failed == 0
+
+
 def of_pt(pt: list[float]) -> pa.Table:
     return pa.table({"collision": np.arange(len(pt)), "sum_pt": pt})
 
@@ -209,6 +227,75 @@ def test_the_page_is_written_from_the_numbers(
     )
     assert len(list((tmp_path / "figures").glob("trigger-*.png"))) == 8
     assert _heads(text) == _heads(before)
+
+
+def as_in_the_paper() -> dict[str, Any]:
+    """Numbers that show all that the paper says."""
+    late = {study.FREE: [0.5, 0.0, 0.0], study.TREES: [1.0, 0.0, -0.02]}
+    brief = late | {study.OURS: [1.0, 0.01, -0.03]}
+    member = {"holds": True, "measured": {"alignment": 0.1}, "certified": {"alignment": 0.2}}
+    return {
+        "brief": [{"seed": 0, "2 inputs": brief, "4 inputs": brief}],
+        "smoothness": {
+            "corner": {"at": 5.0, "least": 2.0, "end": 9.0, "there": 4.0},
+            study.TREES: {"stairs": [[0.5, 0.2, 0.3], [0.4, 0.1, 0.1]]},
+            study.OURS: {"stairs": [[0.02], [0.15, 0.05]]},
+        },
+        "seeds": {"beauty": {"observed": 0.002}, "charm": {"observed": 0.001}},
+        "scan": {"members": [member]},
+    }
+
+
+def test_numbers_as_in_the_paper_reproduce_it() -> None:
+    assert effect.verdicts(as_in_the_paper()) == {
+        "corner": "reproduced",
+        "jagged": "reproduced",
+        "lifetimes": "reproduced",
+        "cost": "no independent confirmation",
+        "seeds": "reproduced",
+        "speed": "not comparable",
+        "robust": "quantified",
+    }
+
+
+@pytest.mark.parametrize(
+    ("claim", "where", "value"),
+    [
+        ("corner", "smoothness/corner/there", 2.0),
+        ("jagged", f"smoothness/{study.OURS}/stairs/1", [0.1, 0.1]),
+        ("jagged", f"smoothness/{study.TREES}/stairs/0", []),
+        ("lifetimes", f"brief/0/2 inputs/{study.FREE}/0", 0.9),
+        ("lifetimes", f"brief/0/4 inputs/{study.OURS}/0", 0.9),
+        ("lifetimes", f"brief/0/4 inputs/{study.TREES}/0", np.nan),
+        ("cost", f"brief/0/4 inputs/{study.OURS}/2", -0.1),
+        ("seeds", "seeds/charm/observed", 0.01),
+        ("robust", "scan/members/0/measured/alignment", 0.3),
+        ("robust", "scan/members/0/holds", False),
+    ],
+)
+def test_a_claim_that_the_numbers_do_not_show_is_not_reproduced(
+    claim: str, where: str, value: float | list[float]
+) -> None:
+    numbers = json.loads(json.dumps(as_in_the_paper()))
+    *path, last = (int(key) if key.isdecimal() else key for key in where.split("/"))
+    inner: Any = numbers
+    for key in path:
+        inner = inner[key]
+    inner[last] = value
+    expected = effect.verdicts(as_in_the_paper()) | {claim: "not reproduced"}
+    assert effect.verdicts(numbers) == expected
+
+
+def test_a_single_high_stair_is_smooth_in_part() -> None:
+    numbers = as_in_the_paper()
+    numbers["smoothness"][study.OURS]["stairs"][1] = [1.0, 0.05]
+    assert effect.verdicts(numbers)["jagged"] == "in part"
+
+
+def test_the_page_shows_the_verdicts(everywhere: tuple[dict[str, Any], Path]) -> None:
+    numbers, _ = everywhere
+    shown = [line.split(" | ")[-1].strip(" |") for line in effect.claims(numbers).splitlines()]
+    assert shown[2:] == list(effect.verdicts(numbers).values())
 
 
 def _heads(page: str) -> list[str]:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from studies.trigger.pages.effect import FLAVORS, MODELS, STEP
+from studies.trigger.analysis.study import OURS, TREES
+from studies.trigger.pages.effect import FLAVORS, MODELS, stairs
 from studies.trigger.pages.markdown import join, table
 from studies.trigger.questions.calibration import ERRORS
 from studies.trigger.questions.detectors import DETECTORS, NOMINAL
@@ -69,11 +70,12 @@ def seeds(numbers: Numbers) -> str:
 
 
 def smoothness(numbers: Numbers) -> str:
-    rows = [
-        [name, *(f"{v:.3f}" for k, v in found.items() if k != STEP), f"{found[STEP]:.2f} GeV"]
-        for name, found in numbers["smoothness"].items()
-        if name != "corner"
-    ]
+    rows = []
+    for name in (TREES, OURS):
+        found = numbers["smoothness"][name]
+        counts, highest = stairs(numbers, name)
+        changes = [f"{value:.3f}" for key, value in found.items() if key != "stairs"]
+        rows.append([name, *changes, f"{join(counts, 'd')}; {join(highest, '.2f')} GeV"])
     return table(["", "Σp_T, 20 MeV", "ln min χ²_IP, 0.02", "boundary"], rows)
 
 
@@ -92,8 +94,13 @@ def wrong(numbers: Numbers) -> str:
 
 def speed(numbers: Numbers) -> str:
     rows = [
-        [name, f"{one['per_second'] / 1e6:.3g} million", f"{1e6 * one['latency']:.2g}"]
+        [name, f"{one['per_second'] / 1e6:.3g} million", _two(1e6 * one["latency"])]
         for name, one in numbers["speed"].items()
         if name != "n_rows"
     ]
     return table(["", "candidates per second", "one candidate [µs]"], rows)
+
+
+def _two(value: float) -> str:
+    """A number with two digits that count, and without an exponent."""
+    return f"{float(f'{value:.2g}'):g}"

@@ -2,25 +2,28 @@
 
 Question: does the efficiency change smoothly when Σp_T or the displacement is slightly wrong?
 Data: any sample; validation candidates of signal, all given the same value of one feature.
-Claim: trees change in jumps, where a feature crosses a split; ours changes evenly.
-Run time: seconds.
+Claim: the boundary of trees is a staircase, with a stair where a feature crosses a split; ours is
+    a curve. Efficiencies need not follow: a straight edge lets many candidates in at once.
+Run time: seconds, and a minute for every further seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from scipy.signal import find_peaks
 
 from isotone.typing import Floats
 from studies.trigger.analysis.figures import save
-from studies.trigger.analysis.models import Model
+from studies.trigger.analysis.models import Effort, Model, train_lipschitz, train_trees
 from studies.trigger.analysis.study import FREE, OURS, TREES, Verdict
-from studies.trigger.analysis.tables import Tables
+from studies.trigger.analysis.tables import TWO, Tables
+from studies.trigger.analysis.working_point import choose
 
 COLORS = {TREES: "#E69F00", OURS: "#0072B2"}
 
@@ -36,6 +39,8 @@ class Feature:
 
 
 STEP = 0.02
+#: where boundaries are looked at: displacements, and the values of Σp_T that are tried
+DISPLACEMENT, PT = np.linspace(3.0, 5.0, 201), np.linspace(0.5, 12.0, 1151)
 FEATURES = (
     Feature("sum_pt", r"$\sum p_{\mathrm{T}}$ [GeV]", 1, np.arange(1.5, 5.0, STEP)),
     Feature("ln_min_ip_chi2", r"$\ln\,\min\chi^2_{\mathrm{IP}}$", 3, np.arange(2.0, 6.0, STEP)),
@@ -68,9 +73,14 @@ def run(
     four: Mapping[str, Verdict],
     tables: Tables,
     out: Path,
+    effort: Effort,
+    seeds: Sequence[int] = (),
     n_rows: int = 1000,
 ) -> dict[str, Any]:
-    """The figure and the numbers, of models of two and of four inputs at their working points."""
+    """The figure and the numbers, of models of two and of four inputs at their working points.
+
+    Stairs are also those of two inputs and other seeds.
+    """
     X = tables.signal.validation.X
     X = X[np.linspace(0, len(X) - 1, n_rows).astype(int)]
     found = {
@@ -80,13 +90,26 @@ def run(
         }
         for name in COLORS
     }
-    x, pt = np.linspace(3.0, 5.0, 201), np.linspace(0.5, 12.0, 1151)
-    lines = {n: boundary(two[n].model, two[n].point.threshold, x, pt) for n in COLORS}
-    save(figure(found, x, lines), out / "smoothness")
+    lines = {n: boundary(two[n].model, two[n].point.threshold, DISPLACEMENT, PT) for n in COLORS}
+    save(figure(found, DISPLACEMENT, lines), out / "smoothness")
     far = np.linspace(4.0, float(np.quantile(tables.collisions.X[:, 3], 0.98)), 101)
+    several = {name: [stairs(line)] for name, line in lines.items()}
+    for seed in seeds:
+        for name, model in _train(tables, effort, seed).items():
+            threshold = choose(model.score(tables.collisions.validation.X), tables).threshold
+            several[name].append(stairs(boundary(model, threshold, DISPLACEMENT, PT)))
     return {
-        "corner": corner(far, boundary(two[FREE].model, two[FREE].point.threshold, far, pt)),
-        **{name: summary(found[name], lines[name]) for name in COLORS},
+        "corner": corner(far, boundary(two[FREE].model, two[FREE].point.threshold, far, PT)),
+        **{name: {**changes(found[name]), "stairs": several[name]} for name in COLORS},
+    }
+
+
+def _train(tables: Tables, effort: Effort, seed: int) -> dict[str, Model]:
+    """The monotone models of two inputs."""
+    X, y, group = tables.training(seed)
+    return {
+        TREES: train_trees(X, y, group, TWO, effort, seed=seed),
+        OURS: train_lipschitz(X, y, TWO, effort, seed=seed),
     }
 
 
@@ -97,20 +120,33 @@ def corner(x: Floats, line: Floats) -> dict[str, float]:
     return {"at": x[least], "least": line[least], "end": x[-1], "there": line[-1]}
 
 
-def summary(found: Mapping[str, Floats], line: Floats) -> dict[str, float]:
-    """Largest change of efficiency in a step, and largest step of the boundary.
-
-    The boundary is looked at where something passes below 12 GeV: at smaller displacements it is
-    vertical, for both models.
-    """
-    numbers = {
+def changes(found: Mapping[str, Floats]) -> dict[str, float]:
+    """Largest change of efficiency in a step of each feature."""
+    return {
         f"largest change in {STEP:g}, {feature}": float(np.abs(np.diff(curve)).max())
         for feature, curve in found.items()
     }
-    steps = np.abs(np.diff(line))
-    steps = steps[np.isfinite(steps)]
-    numbers["largest step of the boundary in 0.01 [GeV]"] = float(steps.max(initial=0.0))
-    return numbers
+
+
+def stairs(line: Floats) -> list[float]:
+    """Heights of the stairs of a line: steps that are steeper than the line on both sides.
+
+    A staircase is jagged because flat and steep parts alternate. So the height of a stair is what
+    its step drops beyond the flattest step between it and a steeper one (or the end), on the side
+    where that is less: the prominence of a peak of the slope. A straight part has no stairs
+    however steep it is, nor has a wall with which the line begins or ends. Points that are not
+    finite, where nothing passes, are left out.
+
+    Examples
+    --------
+    >>> stairs(np.array([5.0, 5.0, 3.0, 3.0, 2.0, 2.0]))  # flat, down by 2, flat, down by 1, flat
+    [2.0, 1.0]
+    >>> stairs(np.array([np.nan, 9.0, 5.0, 3.0, 2.0, 2.0]))  # steep, then ever flatter
+    []
+    """
+    steps = np.abs(np.diff(line[np.isfinite(line)]))
+    _, about = find_peaks(steps, prominence=0.0)
+    return [float(height) for height in about["prominences"]]
 
 
 def figure(
