@@ -85,16 +85,23 @@ class Mixture:
 
 
 def mix(found: Sequence[Found]) -> Mixture:
-    """The candidates with the weights that have the least loss on rows not learned from."""
+    """The candidates with the weights that have the least loss on rows not learned from.
+
+    Of a candidate as many members are kept as it has eighths, so that there are at most eight.
+    """
     weights = choose_weights(found)
+    best = found[int(np.argmax(weights))]
+    if weights.max() == 1.0:
+        n = len(best.members)
+        return Mixture(best.trial, best.members, np.full(n, 1.0 / n), best.history)
     kept = [(one, weight) for one, weight in zip(found, weights, strict=True) if weight > 0]
-    shares = np.concatenate([np.full(len(f.members), w / len(f.members)) for f, w in kept])
-    if len(kept) == 1:
-        return Mixture(kept[0][0].trial, kept[0][0].members, shares, kept[0][0].history)
     trial = _common([one.trial for one, _ in kept])
-    members = [_seeing(member, one.trial, trial) for one, _ in kept for member in one.members]
-    largest = max(kept, key=lambda pair: pair[1])[0]
-    return Mixture(trial, members, shares, largest.history)
+    members, shares = [], []
+    for one, weight in kept:
+        own = one.members[: round(_PARTS * weight)]
+        members += [_seeing(member, one.trial, trial) for member in own]
+        shares += [weight / len(own)] * len(own)
+    return Mixture(trial, members, np.array(shares), best.history)
 
 
 def choose_weights(found: Sequence[Found]) -> Floats:
