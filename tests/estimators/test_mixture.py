@@ -91,6 +91,39 @@ def test_without_a_logarithm_they_say_it_to_rounding(monkeypatch: pytest.MonkeyP
     np.testing.assert_allclose(seen["scores"], kept(seen), atol=2e-6)
 
 
+@pytest.mark.parametrize("deviation", [1.0, 10.0, 50.0])
+def test_knots_of_a_logarithm_are_close_enough(deviation: float) -> None:
+    x = np.random.default_rng(0).lognormal(sigma=deviation, size=(300, 1))
+    scaling = isotone.Scaling.fit(x, ["log"])
+    knots = mixture._refined(np.quantile(x, np.linspace(0, 1, 17)), scaling)
+    rows = np.sort(x, axis=0)
+    line = np.interp(rows[:, 0], knots, scaling.transform(knots[:, None])[:, 0])
+    assert np.abs(line - scaling.transform(rows)[:, 0]).max() < 0.01
+
+
+def test_a_floor_of_a_logarithm_is_a_knot() -> None:
+    x = np.linspace(0.0, 100.0, 200)[:, None]
+    scaling = isotone.Scaling.fit(x, [isotone.Log(floor=99.0)])
+    assert 99.0 in mixture._refined(np.array([0.0, 50.0, 100.0]), scaling)
+
+
+@pytest.mark.parametrize("center", [1e6, 3e8, 1e10])
+def test_targets_far_from_zero_are_fitted(center: float) -> None:
+    X, y = table(300)
+    rows = X[["x", "skewed", "step"]]
+    model = isotone.MonotonicRegressor([1, 1, 1], **QUICK).fit(rows, y + center)
+    assert model.certificate_.holds
+    assert model.score(rows, y + center) > 0.5
+
+
+def test_mixtures_of_too_many_copies_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mixture, "MOST_COPIES", 10)
+    X, y = table(200)
+    seen, model = mixed(monkeypatch, isotone.MonotonicRegressor({"x": 1}, **QUICK), X, y)
+    assert seen["mixture"].trial is seen["found"][0].trial
+    assert model.certificate_.holds
+
+
 def test_classes_and_quantiles_are_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = table(300)
     classes = np.digitize(y, [2.0, 4.0])

@@ -84,6 +84,25 @@ def test_rows_without_weight_and_repeated_rows_count_alike() -> None:
     assert models[0].network_.fingerprint == models[1].network_.fingerprint
 
 
+def test_weights_of_classes_multiply_the_odds_of_a_teacher() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 2))
+    y = rng.random(800) < 1 / (1 + np.exp(3 - X[:, 0]))
+    teacher = HistGradientBoostingClassifier(max_iter=30)
+    weight = np.where(y, 0.5 / y.mean(), 0.5 / (1 - y.mean()))
+    for one in (teacher, clone(teacher).fit(X, y)):
+        model = MonotonicClassifier([1, 0], class_weight="balanced", teacher=one, **QUICK)
+        mean = np.average(model.fit(X, y).predict_proba(X)[:, 1], weights=weight)
+        assert mean == pytest.approx(0.5, abs=0.05)
+
+
+class Mute(HistGradientBoostingClassifier):  # type: ignore[misc]
+    """Has no opinion."""
+
+    def predict_proba(self, X: Any) -> Any:
+        return np.full((len(X), 2), np.nan)
+
+
 @pytest.mark.parametrize(
     ("model", "message"),
     [
@@ -110,6 +129,10 @@ def test_what_does_not_fit_the_rows_is_refused() -> None:
     other = clone(teacher).fit(X, np.where(y > 0, "a", "b"))
     with pytest.raises(ValueError, match="knows the classes"):
         MonotonicClassifier(teacher=other).fit(X, y > 0)
+    with pytest.raises(ValueError, match=r"says \[nan, nan, nan\], ... of 90 rows"):
+        MonotonicClassifier(teacher=Mute(max_iter=5)).fit(X, y > 0)
+    with pytest.raises(ValueError, match=r"a number between -.* and .* for each"):
+        MonotonicRegressor(teacher=LinearRegression().fit(X, 1e40 * y)).fit(X, y)
     both = LinearRegression().fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="`teacher` has 2 targets but `y` has 1"):
         MonotonicRegressor(teacher=both).fit(X, y)

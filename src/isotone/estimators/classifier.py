@@ -99,7 +99,9 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         where λ are learned and 0.02 elsewhere
     teacher : None, or a classifier for two classes (for `MonotonicRegressor` a regressor), such as
         a boosted one with the same directions, from whose predictions members learn; they are
-        judged by the true targets. One that is not fitted learns from the rows given to `fit`
+        judged by the true targets. It gets the table as `fit` does. One that is not fitted learns
+        from that first; to keep one fitted where scikit-learn clones estimators, as in
+        cross-validation, wrap it in `sklearn.frozen.FrozenEstimator`
     max_iter : most epochs. Where λ is "auto", large tables take fewer, and training ends when the
         loss on left-out rows stops falling, unless the table is streamed from disk
     early_stopping : where λ is not "auto": keep the best epoch on a `validation_fraction` of the
@@ -118,8 +120,8 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         the `positive` one
     certificate_ : what it guarantees
     lipschitz_ : λ per feature, in `lipschitz_units`
-    history_ : losses of every epoch and member
-    n_iter_ : epochs trained
+    history_ : losses of every epoch and member; of a mixture those of its largest part
+    n_iter_ : epochs trained, likewise
     feature_importances_ : by how much the score changes, on average over the training rows, when a
         column has the value of another row; shares of 1, one per raw column
 
@@ -182,7 +184,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         said = None
         if self.teacher is not None:
             self._check_teacher(stream, "cross_entropy")
-            second = probabilities(self.teacher, X, y, sample_weight, self.classes_)
+            second = probabilities(self.teacher, X, y, sample_weight, self.classes_, class_weight)
             said = second if self._sign > 0 else 1.0 - second
         return self._learn(
             parameters,

@@ -1,8 +1,9 @@
 """Teacher: another model, from whose predictions members learn.
 
-What a teacher says of the training rows has less noise than their targets, and trees find
-interactions of sharp columns that networks of bounded slope learn slowly. The result holds
-networks and nothing else: its promises do not depend on the teacher.
+What a teacher says of the training rows has less noise than their targets, unless it memorizes
+them, and trees find interactions of sharp columns that networks of bounded slope learn slowly. The
+result holds networks and nothing else: its promises do not depend on the teacher. A teacher that
+learned from rows on which members are judged makes them look a little better than they are.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from isotone.typing import Floats
+
+_FARTHEST, _LEAST = 1e6, 1e-290  # from the targets, in units of the largest
 
 
 def fitted(teacher: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> Any:
@@ -39,13 +42,23 @@ def values(teacher: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> Flo
     if not hasattr(teacher, "fit") or not is_regressor(teacher):
         raise _unsuitable(teacher, "a regressor")
     said = np.asarray(fitted(teacher, X, y, sample_weight).predict(X), np.float64)
+    most = _FARTHEST * max(float(np.abs(np.asarray(y, np.float64)).max()), _LEAST)
+    _check(said, len(y), -most, most)
     return said.reshape(len(said), -1)
 
 
 def probabilities(
-    teacher: Any, X: Any, y: Any, sample_weight: ArrayLike | None, classes: NDArray[Any]
+    teacher: Any,
+    X: Any,
+    y: Any,
+    sample_weight: ArrayLike | None,
+    classes: NDArray[Any],
+    class_weight: Floats,
 ) -> Floats:
-    """The probability of the second of two classes that a classifier gives rows, (n_rows, 1)."""
+    """The probability of the second of two classes that a classifier gives rows, (n_rows, 1).
+
+    A teacher does not know of weights of the classes, which multiply the odds.
+    """
     if not hasattr(teacher, "predict_proba") or not is_classifier(teacher):
         raise _unsuitable(teacher, "a classifier with probabilities")
     if len(classes) != 2:
@@ -60,7 +73,20 @@ def probabilities(
             f"`teacher` knows the classes {known.tolist()!r:.100} but `y` holds "
             f"{classes.tolist()!r:.100}; they must be the same: fit the teacher on these"
         )
-    return np.asarray(wise.predict_proba(X), np.float64)[:, 1:]
+    said = np.asarray(wise.predict_proba(X), np.float64)
+    _check(said, len(y), 0.0, 1.0)
+    weighted: Floats = said * class_weight
+    second: Floats = weighted[:, 1:] / weighted.sum(axis=1, keepdims=True)
+    return second
+
+
+def _check(said: Floats, n_rows: int, low: float, high: float) -> None:
+    """Raise `ValueError` unless there is a sound prediction for every row."""
+    if len(said) != n_rows or not np.all((said >= low) & (said <= high)):
+        raise ValueError(
+            f"`teacher` says {said.ravel()[:3].tolist()!r:.60}, ... of {n_rows} rows; there must "
+            f"be a number between {low:g} and {high:g} for each: look at its predictions"
+        )
 
 
 def _unsuitable(teacher: Any, wanted: str) -> ValueError:

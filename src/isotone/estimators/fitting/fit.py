@@ -59,7 +59,8 @@ def fit_network(
     recipe = plan(_recipe(parameters, size, True, run.seed), n_rows)
     trials = candidates(task, parameters, tiles)
     if stream is not None:
-        trial, whole = scout(trials, recipe, run), _recipe(parameters, size, True, run.seed)
+        moving = [trial for trial in trials if trial.moves_lipschitz]
+        trial, whole = scout(moving, recipe, run), _recipe(parameters, size, True, run.seed)
         epochs = min(whole.epochs, automatic.n_epochs(len(stream)))
         return _fit_learned(trial, replace(whole, epochs=epochs), run, stream)
     found = search(trials, recipe, run)

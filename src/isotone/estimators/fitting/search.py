@@ -1,6 +1,7 @@
 """Search: knots and epochs chosen on rows that members leave out, λ learned on the way.
 
-Rows are divided into folds, and every member leaves one of them out, an eighth of many rows.
+Rows are divided into folds, and every member leaves one of them out: an eighth of many rows, a
+quarter of few, less if there are more members.
 
 1. Candidates divide columns into no, few or many pieces. Two members of each train for the first
    part of the epochs.
@@ -9,8 +10,7 @@ Rows are divided into folds, and every member leaves one of them out, an eighth 
    epoch and continue at a lower rate.
 3. Candidates are mixed with the weights that have the least loss on left-out rows.
 
-The average is the model: every row was learned from, and no row decided about a member that had
-seen it.
+The average is the model. No row decided about a member that had seen it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+
 from isotone.estimators.fitting import automatic
 from isotone.estimators.fitting.members import Run, learn
-from isotone.estimators.fitting.mixture import Found, Mixture, mix
+from isotone.estimators.fitting.mixture import MOST_COPIES, Found, Mixture, mix
 from isotone.estimators.fitting.observations import folds
 from isotone.estimators.fitting.trial import Task, Trial
 from isotone.estimators.parameters import Parameters
@@ -32,7 +34,7 @@ _PIECES = (0, 16, 64)
 CHECKPOINTS = tuple(f"{name}-{k}" for name in ("scout", "search") for k in range(len(_PIECES) + 1))
 _N_SCOUTS = 2  # members of a candidate
 _SHARE = 0.25  # of the epochs, for scouts
-_MOST_COPIES = 8192  # of all columns together
+_FARTHEST = 2.0**24  # deviations between the mean of a target and zero: rounding then needs slopes
 _FEWEST_FOLDS, _OF_MANY = 4, 8  # of few rows all must be left out by someone
 _DROPS = 2  # of the rate
 _SMALL = 5000  # rows up to which all candidates are trained to the end
@@ -47,7 +49,8 @@ def candidates(task: Task, parameters: Parameters, tiles: Mapping[str, int]) -> 
     if not isinstance(parameters.knots, str) or not numbers:  # not "auto"
         return [Trial(task, parameters, task.place(tiles), True)]
     # of a column with few values the knots are its values, whatever their number may be
-    pieces = [n for n in _PIECES if n * len(numbers) <= _MOST_COPIES]
+    most = MOST_COPIES if np.abs(task.units.center).max() < _FARTHEST else 0
+    pieces = [n for n in _PIECES if n * len(numbers) <= most]
     places = [task.place(dict.fromkeys(numbers, n)) if n else {} for n in pieces]
     found = [Trial(task, parameters, knots, True) for knots in places]
     if len(task.rows) <= _SMALL:
