@@ -13,6 +13,7 @@ import argparse
 import json
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ from studies.tabular.datasets import LOADERS, Dataset, load
 OURS = ("isotone", "isotone, teacher")
 BOOSTERS = ("LightGBM", "XGBoost", "HistGradientBoosting", "CatBoost")
 NAMES = (*OURS, *BOOSTERS, "LightGBM, 1000")
+
+Rows = NDArray[np.intp]
+Found = dict[str, dict[str, list[float]]]  # by model: "error" and "seconds" of every fold
 
 
 def make(name: str, is_classes: bool, cst: list[int], seed: int) -> Any:
@@ -72,28 +76,37 @@ def make(name: str, is_classes: bool, cst: list[int], seed: int) -> Any:
     return (classifier if is_classes else regressor)(random_state=seed, **options)
 
 
-def compare(data: Dataset, names: list[str]) -> dict[str, dict[str, list[float]]]:
+def fit_default(name: str, data: Dataset, train: Rows, seed: int) -> Any:
+    cst = data.directions.astype(int).tolist()
+    model = make(name, data.task == "classification", cst, seed)
+    return model.fit(data.X[train], data.y[train])
+
+
+def compare(
+    data: Dataset,
+    names: list[str],
+    fit: Callable[[str, Dataset, Rows, int], Any] = fit_default,
+) -> Found:
     """Errors and CPU seconds of every model in every fold; models take turns."""
-    is_classes = data.task == "classification"
-    found: dict[str, dict[str, list[float]]] = {n: {"error": [], "seconds": []} for n in names}
-    folds = (StratifiedKFold if is_classes else KFold)(5, shuffle=True, random_state=0)
+    found: Found = {n: {"error": [], "seconds": []} for n in names}
+    kind = StratifiedKFold if data.task == "classification" else KFold
+    folds = kind(5, shuffle=True, random_state=0)
     for seed, (train, test) in enumerate(folds.split(data.X, data.y)):
         for name in names:
-            model = make(name, is_classes, data.directions.astype(int).tolist(), seed)
             start = time.process_time()
-            model.fit(data.X[train], data.y[train])
+            model = fit(name, data, train, seed)
             found[name]["seconds"].append(time.process_time() - start)
             found[name]["error"].append(error_of(model, data, test))
     return found
 
 
-def error_of(model: Any, data: Dataset, test: NDArray[np.intp]) -> float:
+def error_of(model: Any, data: Dataset, test: Rows) -> float:
     if data.task == "classification":
         return float(log_loss(data.y[test], model.predict_proba(data.X[test])))
     return float(np.sqrt(np.mean((model.predict(data.X[test]) - data.y[test]) ** 2)))
 
 
-def report(data: Dataset, found: dict[str, dict[str, list[float]]], names: list[str]) -> str:
+def report(data: Dataset, found: Found, names: list[str]) -> str:
     """A row of the table: errors, the difference to the best booster, and seconds."""
     errors = {name: np.array(found[name]["error"]) for name in names}
     peers = [name for name in BOOSTERS if name in names]
@@ -110,6 +123,12 @@ def report(data: Dataset, found: dict[str, dict[str, list[float]]], names: list[
     return "| " + " | ".join(cells) + " |"
 
 
+def heading(names: list[str]) -> str:
+    ours = [f"{name} to the best" for name in OURS if name in names]
+    heads = ["table", "error", *names, *ours, "which", *(f"{name}, CPU s" for name in names)]
+    return "| " + " | ".join(heads) + " |\n" + "| --- " * len(heads) + "|"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default=",".join(LOADERS), help="tables, separated by commas")
@@ -118,10 +137,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     names = options.models
-    ours = [f"{name} to the best" for name in OURS if name in names]
-    heads = ["table", "error", *names, *ours, "which", *(f"{name}, CPU s" for name in names)]
-    print("| " + " | ".join(heads) + " |")
-    print("| --- " * len(heads) + "|")
+    print(heading(names))
     options.out.parent.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
     for name in options.only.split(","):
