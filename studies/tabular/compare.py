@@ -21,12 +21,11 @@ from studies.tabular.datasets import LOADERS, load
 from studies.tabular.files import NoDataError
 from studies.tabular.pages.picture import write_picture
 from studies.tabular.pages.tables import overview, save_results, summarize, write_pages
-from studies.tabular.protocols import beginnings, rehearsal
+from studies.tabular.protocols import beginnings
 from studies.tabular.protocols.beginnings import AUTHORS, INITS, Beginning
 from studies.tabular.protocols.cells import CONTESTANTS, Cell
 from studies.tabular.protocols.clean import N_SPLITS, Score
 from studies.tabular.protocols.reference import N_SEEDS, OWN, PUBLISHED, RUNS, SAME
-from studies.tabular.protocols.rehearsal import REHEARSED, Rehearsal
 
 QUICK = ("heart", "auto_mpg")
 
@@ -99,7 +98,7 @@ def installed(contestants: Mapping[str, Contestant] = CONTESTANTS) -> list[str]:
 def cells_of(
     datasets: list[str], n_splits: int, quick: bool = False, root: Path = ROOT / "results"
 ) -> list[Cell]:
-    """All cells of both protocols, of the beginnings and of the rehearsal."""
+    """All cells of both protocols and of the beginnings."""
     cells: list[Cell] = [
         Cell("reference", dataset, contestant, seed, quick, root)
         for seed in range(1 if quick else N_SEEDS)
@@ -111,12 +110,6 @@ def cells_of(
         for k in range(n_splits)
         for dataset in datasets
         for contestant in installed()
-    ]
-    cells += [
-        Rehearsal("rehearsal", dataset, contestant, k, quick, root)
-        for dataset in datasets
-        for contestant in installed(REHEARSED)
-        for k in range(rehearsal.n_splits(dataset, quick))
     ]
     return cells + [
         Beginning("beginnings", dataset, variant, k, quick, root)

@@ -1,18 +1,18 @@
 """Contest: what a contestant is given, what it may choose, and what it hands back.
 
-Every contestant has the same budget: `BUDGET` settings, each trained once on the training rows.
-It picks a setting and a number of rounds (epochs, trees) by its loss on the validation rows, then
-learns again from both. It never sees test rows.
+Peers have the same budget: `BUDGET` settings, each trained once on the training rows. They pick a
+setting and a number of rounds (epochs, trees) by their loss on the validation rows, then learn
+again from both. Ours have one setting and learn from both. Nobody sees test rows.
 
-All networks and linear models see the same columns: scaled by `isotone.Scaling` with the kinds
+Other networks and linear models see the same columns: scaled by `isotone.Scaling` with the kinds
 that the estimators of this library choose, and, of very wide tables, only the columns with a
-direction and those most correlated with the target. Trees see the raw table.
+direction and those most correlated with the target. Trees and ours see the raw table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,7 +23,7 @@ from isotone.estimators import choose_scaling
 from isotone.typing import Floats
 from studies.tabular.datasets import Dataset, Task
 
-BUDGET = 8  # settings per contestant
+BUDGET = 8  # settings per peer
 _WIDE = 64  # columns from which on networks are given fewer
 _CORRELATED = 24  # that many, beside those with a direction
 
@@ -65,12 +65,11 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A setting, the rounds it needs, and its scores of the validation rows."""
+    """A setting, the rounds it needs, and its loss on the validation rows."""
 
     setting: dict[str, Any]
     rounds: int
     loss: float
-    score: Floats = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +80,10 @@ class Model:
     ----------
     score : raw rows to probabilities of class 1, or values
     n_parameters : numbers that were learned; for trees, nodes
-    slope : largest slope along any feature, of the logit or in standard deviations of the target,
-        per scaled unit, by certificate; None if there is none
     """
 
     score: Callable[[Floats], Floats]
     n_parameters: int
-    slope: float | None = None
 
 
 class Contestant(Protocol):

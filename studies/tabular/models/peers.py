@@ -1,14 +1,14 @@
 """Peers: other networks, monotone and not, and linear models.
 
-All networks train with Adam, the batches and the number of epochs of ours, and stop after
-`_PATIENCE` epochs without a lower loss on the validation rows.
+All networks train with Adam and stop after `_PATIENCE` epochs without a lower loss on the
+validation rows.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Any
 
@@ -51,9 +51,6 @@ class Network(ABC):
     def build(self, view: View, setting: Setting) -> nn.Module:
         """The module for one setting."""
 
-    def slope(self, setting: Setting) -> float | None:
-        return None
-
     def form(self, view: View, setting: Setting) -> Hashable:
         """Settings of one form differ in the numbers of the module only, not in its operators."""
         own = {name: value for name, value in setting.items() if name not in _NUMBERS}
@@ -74,7 +71,7 @@ class Network(ABC):
     ) -> Choice:
         """The best of some settings, each at the epoch of its lowest loss on validation rows."""
         x = torch.as_tensor(view.x(validation.X), dtype=torch.float32)
-        found = [Choice(setting, 0, np.inf, np.empty(0)) for setting in group]
+        found = [Choice(setting, 0, np.inf) for setting in group]
         members = going = list(range(len(group)))
         run = self._epochs(problem, view, train, group, n_epochs(problem))
         for epoch, stack in enumerate(run, start=1):
@@ -82,7 +79,7 @@ class Network(ABC):
             for k in going:
                 loss = problem.loss(validation.y, scores[k])
                 if loss < found[k].loss:
-                    found[k] = Choice(group[k], epoch, loss, scores[k])
+                    found[k] = Choice(group[k], epoch, loss)
             going = [k for k in going if epoch - found[k].rounds < _PATIENCE]
             if not going:
                 break
@@ -127,7 +124,7 @@ class Network(ABC):
             return _output(network(x)[:, 0], view, problem)
 
         n_parameters = sum(p.numel() for p in network.parameters())
-        return Model(score, n_parameters, self.slope(choice.setting))
+        return Model(score, n_parameters)
 
 
 def _output(raw: Tensor, view: View, problem: Problem) -> Floats:
@@ -248,10 +245,9 @@ class Linear:
     def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
         choices = []
         for strength in 10.0 ** np.arange(-3, BUDGET - 3):
-            choice = Choice({"strength": float(strength)}, 1, np.inf, np.empty(0))
+            choice = Choice({"strength": float(strength)}, 1, np.inf)
             score = self.fit(problem, train, choice).score(validation.X)
-            loss = problem.loss(validation.y, score)
-            choices.append(Choice(choice.setting, 1, loss, score))
+            choices.append(replace(choice, loss=problem.loss(validation.y, score)))
         return best(choices)
 
     def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:

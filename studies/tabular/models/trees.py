@@ -1,4 +1,4 @@
-"""Trees: boosted ones with monotone constraints, from three libraries.
+"""Trees: boosted ones with monotone constraints, from four libraries.
 
 They see the raw table. The number of trees is chosen on the validation rows, at most `ROUNDS`;
 growing stops after `_PATIENCE` trees without a lower loss there.
@@ -6,9 +6,8 @@ growing stops after `_PATIENCE` trees without a lower loss there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice, product
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -57,7 +56,7 @@ class LightGBM:
             )
             rounds = booster.best_iteration or _most(problem)
             score = np.asarray(booster.predict(validation.X, num_iteration=rounds))
-            choices.append(Choice(setting, rounds, problem.loss(validation.y, score), score))
+            choices.append(Choice(setting, rounds, problem.loss(validation.y, score)))
         return best(choices)
 
     def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
@@ -102,7 +101,7 @@ class XGBoost:
             )
             rounds = booster.best_iteration + 1
             score = booster.predict(held_out, iteration_range=(0, rounds)).astype(np.float64)
-            choices.append(Choice(setting, rounds, problem.loss(validation.y, score), score))
+            choices.append(Choice(setting, rounds, problem.loss(validation.y, score)))
         return best(choices)
 
     def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
@@ -130,36 +129,28 @@ class XGBoost:
         }
 
 
-@dataclass(frozen=True)
 class HistGradientBoosting:
     """scikit-learn's boosted trees with its monotone constraints."""
 
-    name: str = "HistGradientBoosting"
-    needs: str = "sklearn"
-    monotone: bool = True
-    settings: tuple[Setting, ...] = tuple(_settings("max_leaf_nodes", (4, 8, 16, 31)))
+    name, needs, monotone = "HistGradientBoosting", "sklearn", True
+    settings = _settings("max_leaf_nodes", (4, 8, 16, 31))
 
     def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
         """By the losses that a model notes while it grows."""
-        models = []
+        choices = []
         for setting in _tried(self.settings, problem):
             model = self._model(problem, setting, _most(problem), stop=True)
             model.fit(train.X, train.y, X_val=validation.X, y_val=validation.y)
-            models.append((setting, model))
-        setting, model = max(models, key=lambda pair: pair[1].validation_score_[1:].max())
-        rounds = int(model.validation_score_[1:].argmax()) + 1  # the first is that of no tree
-        score = next(islice(_stages(model, validation.X), rounds - 1, None))
-        return Choice(setting, rounds, problem.loss(validation.y, score), score)
+            losses = -model.validation_score_[1:]  # the first is that of no tree
+            choices.append(Choice(setting, int(losses.argmin()) + 1, float(losses.min())))
+        return best(choices)
 
     def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
-        model = self.grow(problem, rows, choice)
+        model = self._model(problem, choice.setting, choice.rounds).fit(rows.X, rows.y)
         nodes = sum(len(tree.nodes) for stage in model._predictors for tree in stage)
         if problem.task == "regression":
             return Model(lambda X: model.predict(X), nodes)
         return Model(lambda X: model.predict_proba(X)[:, 1], nodes)
-
-    def grow(self, problem: Problem, rows: Table, choice: Choice) -> Any:
-        return self._model(problem, choice.setting, choice.rounds).fit(rows.X, rows.y)
 
     def _model(self, problem: Problem, setting: Setting, rounds: int, stop: bool = False) -> Any:
         kind = (
@@ -180,8 +171,40 @@ class HistGradientBoosting:
         )
 
 
-def _stages(model: Any, X: Floats) -> Iterator[Floats]:
-    if hasattr(model, "staged_predict_proba"):
-        return (p[:, 1] for p in model.staged_predict_proba(X))
-    stages: Iterator[Floats] = model.staged_predict(X)
-    return stages
+class CatBoost:
+    """CatBoost with its monotone constraints."""
+
+    name, needs, monotone = "CatBoost", "catboost", True
+    settings = _settings("depth", (2, 3, 4, 6))
+
+    def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
+        """By the losses that a model notes while it grows."""
+        choices = []
+        for setting in _tried(self.settings, problem):
+            model = self._model(problem, setting, _most(problem))
+            held_out = validation.X, validation.y
+            model.fit(train.X, train.y, eval_set=held_out, early_stopping_rounds=_PATIENCE)
+            (loss,) = model.get_best_score()["validation"].values()
+            choices.append(Choice(setting, model.get_best_iteration() + 1, loss))
+        return best(choices)
+
+    def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
+        model = self._model(problem, choice.setting, choice.rounds).fit(rows.X, rows.y)
+        nodes = sum(2 * int(n) - 1 for n in model.get_tree_leaf_counts())
+        if problem.task == "regression":
+            return Model(lambda X: model.predict(X), nodes)
+        return Model(lambda X: model.predict_proba(X)[:, 1], nodes)
+
+    def _model(self, problem: Problem, setting: Setting, rounds: int) -> Any:
+        from catboost import CatBoostClassifier, CatBoostRegressor
+
+        kind = CatBoostClassifier if problem.task == "classification" else CatBoostRegressor
+        return kind(
+            **setting,
+            iterations=rounds,
+            monotone_constraints=problem.directions.tolist(),
+            random_seed=problem.seed,
+            thread_count=1,
+            verbose=False,
+            allow_writing_files=False,
+        )

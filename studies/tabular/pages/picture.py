@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from studies.figures import BLUE, GREEN, ORANGE, draw, save
+from studies.figures import BLUE, ORANGE, draw, save
 from studies.fingerprint import ROOT
 from studies.pages import copy_picture
 from studies.tabular.pages.tables import OURS, TITLES, Results, best_peer, compare
 
 PICTURE = ROOT / "docs" / "figures" / "tabular-overview.png"
 _LIMIT = 8.0  # standard errors; models further behind stand at the edge
-_MARKERS = dict(zip(OURS, (("s", ORANGE), ("o", BLUE), ("^", GREEN)), strict=True))
+_MARKERS = dict(zip(OURS, (("o", BLUE), ("^", ORANGE)), strict=True))
 
 
 def leads(results: Results, name: str) -> dict[str, float]:

@@ -19,10 +19,9 @@ from studies.tabular.datasets import LOADERS
 from studies.tabular.protocols import beginnings
 from studies.tabular.protocols.cells import CONTESTANTS, Cell
 from studies.tabular.protocols.clean import Score
-from studies.tabular.protocols.reference import N_SEEDS, RUNS
-from studies.tabular.protocols.rehearsal import REHEARSED
+from studies.tabular.protocols.reference import N_SEEDS, OWN, RUNS
 
-OURS = ("isotone, small", "isotone", "isotone, distilled")
+OURS = ("isotone", "isotone, teacher")
 RESULTS = ROOT / "studies" / "tabular" / "results.json"
 PAGES = tuple(ROOT / "docs" / name for name in ("tabular.md", "tabular-method.md"))
 Summary = dict[str, Any]
@@ -75,15 +74,13 @@ def summarize(scores: Mapping[Cell, Score]) -> Results:
     results: Results = {}
     for (protocol, dataset, contestant), found in sorted(groups.items()):
         table = results.setdefault(protocol, {}).setdefault(dataset, {})
-        share = is_share(dataset) and protocol != "rehearsal"  # whose values are losses
-        table[contestant] = _summary(found, 100.0 if share else 1.0)
+        table[contestant] = _summary(found, 100.0 if is_share(dataset) else 1.0)
     return results
 
 
 def _summary(found: dict[int, Score], unit: float) -> Summary:
     scores = list(found.values())
     values = np.array([score.value for score in scores]) * unit
-    slopes = [score.slope for score in scores if score.slope is not None]
     spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
     return {
         "mean": round(float(values.mean()), 5),
@@ -93,7 +90,6 @@ def _summary(found: dict[int, Score], unit: float) -> Summary:
         "values": {str(k): round(float(v), 5) for k, v in zip(found, values, strict=True)},
         "n_parameters": int(np.median([score.n_parameters for score in scores])),
         "violations": round(float(np.mean([score.violations for score in scores])), 5),
-        "slope": round(max(slopes), 3) if slopes else None,
     }
 
 
@@ -125,7 +121,7 @@ def overview(results: Results) -> str:
         "metric",
         *OURS,
         "best monotone peer",
-        *(f"verdict, {name}" for name in OURS[1:]),
+        *(f"verdict, {name}" for name in OURS),
     ]
     rows = [_overview_row(results, dataset) for dataset in LOADERS if dataset in results["clean"]]
     return _markdown([head, ["---"] * len(head), *rows])
@@ -139,13 +135,13 @@ def _overview_row(results: Results, dataset: str) -> list[str]:
         METRICS[dataset],
         *(_with(clean[name]) if name in clean else "–" for name in OURS),
         f"{_with(clean[peer])}, {peer}" if peer else "–",
-        *(verdict(dataset, clean, name) for name in OURS[1:]),
+        *(verdict(dataset, clean, name) for name in OURS),
     ]
 
 
 def rank(dataset: str, results: Results) -> str:
     """Where our reference figure stands among the published ones."""
-    found = results.get("reference", {}).get(dataset, {}).get(OURS[0])
+    found = results.get("reference", {}).get(dataset, {}).get(OWN)
     if found is None:
         return ""
     best, worst = PUBLISHED[dataset]
@@ -252,11 +248,6 @@ def violations(results: Results) -> str:
     return _by_dataset("violations", results, free, _violations)
 
 
-def slopes(results: Results) -> str:
-    """The steepest that our models are certified for."""
-    return _by_dataset("slope", results, OURS, _slope)
-
-
 def _present(results: Results) -> list[str]:
     """The contestants of the clean protocol that were run."""
     return [name for name in CONTESTANTS if any(name in t for t in results["clean"].values())]
@@ -264,10 +255,6 @@ def _present(results: Results) -> list[str]:
 
 def _violations(summary: Summary) -> str:
     return f"{100 * summary['violations']:.1f} %"
-
-
-def _slope(summary: Summary) -> str:
-    return "–" if summary["slope"] is None else f"≤ {summary['slope']:.2f}"
 
 
 def _by_dataset(
@@ -310,16 +297,6 @@ def _gap(mine: tuple[Floats, Floats], theirs: tuple[Floats, Floats]) -> str:
     return f"{(mine[0] - theirs[0]).mean():+.2f} ± {np.linalg.norm(errors) / len(errors):.2f}"
 
 
-def rehearsal(results: Results) -> str:
-    """Mean losses on rows outside the test."""
-    found = {d: results["rehearsal"][d] for d in LOADERS if d in results.get("rehearsal", {})}
-    rows = [["loss", *(TITLES[dataset] for dataset in found)], ["---"] * (1 + len(found))]
-    for name in REHEARSED:
-        means = [table[name]["mean"] if name in table else None for table in found.values()]
-        rows.append([name, *("–" if mean is None else f"{mean:.4g}" for mean in means)])
-    return _markdown(rows)
-
-
 def _markdown(rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
@@ -327,7 +304,7 @@ def _markdown(rows: list[list[str]]) -> str:
 def goal(results: Results) -> str:
     """What "ahead of or level with every monotone peer on every data set" comes to."""
     clean = _clean(results)
-    return "".join(_goal_of(name, clean) for name in OURS[1:])
+    return "".join(_goal_of(name, clean) for name in OURS)
 
 
 def _goal_of(name: str, clean: Mapping[str, Mapping[str, Summary]]) -> str:
@@ -352,10 +329,8 @@ TABLES = {
     "scores": scores,
     "sizes": sizes,
     "violations": violations,
-    "slopes": slopes,
     "reference": reference,
     "beginnings": starts,
-    "rehearsal": rehearsal,
 }
 
 

@@ -19,10 +19,10 @@ from isotone import Recipe
 from isotone.nn import Init
 from isotone.typing import Floats, Reals
 from studies.tabular.contest import View
-from studies.tabular.models import ours
-from studies.tabular.protocols.cells import CONTESTANTS, REFERENCE, Cell, key_of
+from studies.tabular.models import small
+from studies.tabular.protocols.cells import REFERENCE, Cell, key_of
 from studies.tabular.protocols.clean import Score
-from studies.tabular.protocols.reference import N_SEEDS, OWN, Authors, Setup, published_network
+from studies.tabular.protocols.reference import N_SEEDS, Authors, Setup, published_network
 
 DATASET = "auto_mpg"
 N = 10
@@ -41,8 +41,7 @@ class Beginning(Cell):
     """Beginning `split % N` of part `split // N`."""
 
     def key(self) -> str:
-        name = AUTHORS if self.contestant == AUTHORS else OWN
-        return key_of(CONTESTANTS[name], *REFERENCE, "beginnings")
+        return key_of(self.contestant, *REFERENCE, "beginnings")
 
     def compute(self) -> Score:
         part, k = divmod(self.split, N)
@@ -62,10 +61,10 @@ def _beginnings(variant: str, part: int, quick: bool) -> list[Score]:
         n_parameters, epochs = _authors(setup, view)
     else:
         n_parameters, epochs = _ours(setup, view, INITS[variant])
-    scores = (ours.output(setup.problem, view, raw) for raw in epochs)
+    scores = (small.output(setup.problem, view, raw) for raw in epochs)
     errors = [np.square(setup.test.y - score).mean(axis=1) for score in scores]
     text = f"published, {len(errors)} epochs"
-    return [Score(float(e), n_parameters, 0.0, None, text) for e in np.min(errors, axis=0)]
+    return [Score(float(e), n_parameters, 0.0, text) for e in np.min(errors, axis=0)]
 
 
 def _authors(setup: Setup, view: View) -> tuple[int, Iterator[Reals]]:
@@ -95,8 +94,8 @@ def _ours(setup: Setup, view: View, init: Init) -> tuple[int, Iterator[Reals]]:
     networks = [published_network(setup, view, seed, init) for seed in range(N)]
     recipe = Recipe(epochs=p.epochs, batch_size=p.batch, learning_rate=p.rate, schedule="constant")
     x = view.x(setup.test.X).astype(np.float32)
-    rows = ours.rows_of(view, setup.problem, setup.train)
-    run = ours.epochs(networks, setup.problem, rows, recipe, recipe.epochs)
+    rows = small.rows_of(view, setup.problem, setup.train)
+    run = small.epochs(networks, setup.problem, rows, recipe)
     n_parameters = sum(p.numel() for p in networks[0].parameters())
     return n_parameters, (learner.trainer.predict(x)[..., 0] for learner in run)
 

@@ -17,23 +17,23 @@ from typing import Literal
 from isotone.files import replacing
 from studies.fingerprint import ROOT, digest, files_of, sources
 from studies.tabular.contest import Contestant
-from studies.tabular.models import distilled, ours, peers, trees
+from studies.tabular.models import ours, peers, small, trees
 from studies.tabular.protocols.clean import Score, clean
-from studies.tabular.protocols.reference import OWN, SAME, reference
+from studies.tabular.protocols.reference import reference
 
-Protocol = Literal["clean", "reference", "beginnings", "rehearsal"]
+Protocol = Literal["clean", "reference", "beginnings"]
 
 CONTESTANTS: dict[str, Contestant] = {
     contestant.name: contestant
     for contestant in (
-        ours.SMALL,
-        ours.WIDE,
-        distilled.DISTILLED,
+        ours.PLAIN,
+        ours.TAUGHT,
         peers.Authors(),
         peers.Mononet(),
         trees.LightGBM(),
         trees.XGBoost(),
         trees.HistGradientBoosting(),
+        trees.CatBoost(),
         peers.Perceptron(),
         peers.Linear(),
     )
@@ -41,7 +41,7 @@ CONTESTANTS: dict[str, Contestant] = {
 REFERENCE = ("reference", "reference_rows")  # the modules of that protocol
 _HERE = __name__.rpartition(".")[0]
 _SHARED = ("studies.tabular.datasets", "studies.tabular.contest", f"{_HERE}.clean")
-_PACKAGES = {"xgboost": "xgboost-cpu", "sklearn": "scikit-learn"}
+_PACKAGES = {"xgboost": "xgboost-cpu", "sklearn": "scikit-learn", "isotone": "scikit-learn"}
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Cell:
     def key(self) -> str:
         """A digest of the code that a cell depends on."""
         modules = REFERENCE if self.protocol == "reference" else ()
-        return key_of(CONTESTANTS[OWN if self.contestant == SAME else self.contestant], *modules)
+        return key_of(self.contestant, *modules)
 
     def stored(self) -> Score | None:
         """The outcome, if this code has computed it before."""
@@ -93,17 +93,16 @@ class Cell:
         return clean(CONTESTANTS[self.contestant], self.dataset, self.split, self.quick)
 
 
-def key_of(contestant: Contestant, *protocol: str) -> str:
-    """A digest of what a contestant is made of, and of modules of its protocol."""
-    own = type(contestant).__module__
-    needs = ("isotone", "sklearn") if own == distilled.__name__ else (contestant.needs,)
-    return _digest(own, protocol, needs)
+@lru_cache(maxsize=64)
+def key_of(name: str, *protocol: str) -> str:
+    """A digest of what a model is made of, and of modules of its protocol.
 
-
-@lru_cache(maxsize=32)
-def _digest(own: str, protocol: tuple[str, ...], needs: tuple[str, ...]) -> str:
-    named = files_of([*_SHARED, *(f"{_HERE}.{name}" for name in protocol)])
-    paths = sources(own, *_SHARED) | named
-    names = (_PACKAGES.get(name, name) for name in needs if name != "isotone")
-    versions = (f"{name} {importlib.metadata.version(name)}" for name in names)
-    return digest(paths, *versions)
+    What is no contestant is a small network of ours.
+    """
+    contestant = CONTESTANTS.get(name)
+    own = type(contestant).__module__ if contestant else small.__name__
+    package = contestant.needs if contestant else "isotone"
+    package = _PACKAGES.get(package, package)
+    named = files_of([*_SHARED, *(f"{_HERE}.{module}" for module in protocol)])
+    version = importlib.metadata.version(package)
+    return digest(sources(own, *_SHARED) | named, f"{package} {version}")

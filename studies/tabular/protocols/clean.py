@@ -1,9 +1,9 @@
 """The clean protocol, by which contestants are compared: nothing is chosen on test rows.
 
 Ten splits. A fifth of the rows is for the test, or the publisher's test part, or the last fifth of
-the time; the rest is cut to `MOST_ROWS` rows, of which a quarter validates. Setting, epoch and
-threshold are chosen on the validation rows, then the contestant learns from all rows that are not
-for the test, and the test rows are scored once.
+the time; the rest is cut to `MOST_ROWS` rows, of which a quarter validates. Setting and epoch are
+chosen on the validation rows, then the contestant learns from all rows that are not for the test,
+and the test rows are scored once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from studies.tabular.datasets import Dataset, Metric, load
 N_SPLITS = 10
 MOST_ROWS = 4000
 _TEST, VALIDATION = 0.2, 0.25
-THRESHOLDS = np.linspace(0.2, 0.8, 25)
 _PROBES, _GRID, _TOLERANCE = 200, 16, 1e-6
 
 
@@ -41,9 +40,7 @@ class Score:
     value: float
     n_parameters: int
     violations: float
-    slope: float | None
     setting: str
-    threshold: float = 0.5
 
 
 def split(data: Dataset, k: int, quick: bool = False) -> Split:
@@ -65,14 +62,10 @@ def clean(contestant: Contestant, name: str, k: int, quick: bool = False) -> Sco
     data = load(name)
     problem, parts = Problem.of(data, k, quick), split(data, k, quick)
     choice = contestant.choose(problem, parts.train, parts.validation)
-    threshold = 0.5
-    if data.metric == "accuracy":
-        threshold = best_threshold(parts.validation.y, choice.score, THRESHOLDS)
     model = contestant.fit(problem, parts.train + parts.validation, choice)
-    value = measure(data.metric, parts.test.y, model.score(parts.test.X), threshold)
+    value = measure(data.metric, parts.test.y, model.score(parts.test.X))
     setting = f"{choice.setting}, {choice.rounds} rounds"
-    rate = violations(model.score, data, parts)
-    return Score(value, model.n_parameters, rate, model.slope, setting, threshold)
+    return Score(value, model.n_parameters, violations(model.score, data, parts), setting)
 
 
 def measure(metric: Metric, y: Floats, score: Floats, threshold: float = 0.5) -> float:

@@ -28,7 +28,7 @@ from isotone.nn import Init
 from isotone.typing import Floats
 from studies.tabular.contest import Problem, Table, View, sigmoid
 from studies.tabular.datasets import Dataset
-from studies.tabular.models import ours, peers
+from studies.tabular.models import peers, small
 from studies.tabular.models.stacks import Stack
 from studies.tabular.protocols.clean import MOST_ROWS, VALIDATION, Score, best_threshold, measure
 from studies.tabular.protocols.reference_rows import reference_rows
@@ -118,7 +118,7 @@ def _references(contestant: str, name: str, quick: bool) -> list[Score]:
 def _score(setup: Setup, run: Run) -> Score:
     values = [_most_optimistic(setup, score) for score in run.scores]
     value = max(values) if setup.problem.task == "classification" else min(values)
-    return Score(value, run.n_parameters, 0.0, None, f"{run.setting}, {len(values)} epochs")
+    return Score(value, run.n_parameters, 0.0, f"{run.setting}, {len(values)} epochs")
 
 
 def _most_optimistic(setup: Setup, score: Floats) -> float:
@@ -134,8 +134,8 @@ def _own(setup: Setup) -> Run:
     """One small network of ours, its setting cross-validated."""
     setting = _cross_validated(setup.data.name, _same_rows(setup), setup.problem.quick)
     rows = setup.scale_by if setting.n_tiles is None else setup.train  # knots see no test row
-    view = ours.SMALL.view(setup.problem, rows, setting)
-    (network,) = ours.build(view, setup.problem, setting, 1, _init(setting))
+    view = small.view_of(setup.problem, rows, setting)
+    (network,) = small.build(view, setup.problem, setting, 1)
     return _ours(setup, view, network, _RATE, str(setting))
 
 
@@ -160,7 +160,7 @@ def published_network(
             chain="inf",
             group_size=2,
             init=init,
-            outputs=ours.loss_of(setup.problem).outputs,
+            outputs=small.loss_of(setup.problem).outputs,
         )
 
 
@@ -174,10 +174,10 @@ def _ours(setup: Setup, view: View, network: MonotonicNetwork, rate: float, sett
         seed=problem.seed,
     )
     x = view.x(setup.test.X).astype(np.float32)
-    rows = ours.rows_of(view, problem, setup.train)
+    rows = small.rows_of(view, problem, setup.train)
     scores = (
-        ours.output(problem, view, learner.trainer.predict(x)[0, :, 0])
-        for learner in ours.epochs([network], problem, rows, recipe, recipe.epochs)
+        small.output(problem, view, learner.trainer.predict(x)[0, :, 0])
+        for learner in small.epochs([network], problem, rows, recipe)
     )
     return Run(sum(p.numel() for p in network.parameters()), setting, scores)
 
@@ -188,12 +188,12 @@ def _same_rows(setup: Setup) -> int:
 
 
 @lru_cache(maxsize=8)
-def _cross_validated(name: str, seed: int, quick: bool) -> ours.Setting:
+def _cross_validated(name: str, seed: int, quick: bool) -> small.Setting:
     """The setting whose single networks have the lowest loss on the rows they leave out."""
     setup = Setup.of(name, seed, quick)
     rows, problem = _cut(setup.train, quick), replace(setup.problem, seed=0)
     folds = np.array_split(_order(len(rows)), _FOLDS)
-    settings = ours.SMALL.settings(problem) + _coded(ours.SMALL.width)
+    settings = small.settings(problem)
     losses = []
     for k, fold in enumerate(folds):
         kept = np.concatenate(folds[:k] + folds[k + 1 :])
@@ -202,27 +202,13 @@ def _cross_validated(name: str, seed: int, quick: bool) -> ours.Setting:
     return settings[int(np.argmin(np.mean(losses, axis=0).min(axis=1)))]
 
 
-def _coded(width: int) -> list[ours.Setting]:
-    """Settings with two or three copies per column: a few hundred parameters."""
-    return [
-        ours.Setting(shape, slope, n_tiles=n)
-        for n in (2, 3)
-        for shape in ((width,), (width, width))
-        for slope in (0.25, 0.5)
-    ]
-
-
-def _init(setting: ours.Setting) -> Init:
-    return "orthogonal" if setting.n_tiles is None else "independent"
-
-
-def _losses(problem: Problem, train: Table, held_out: Table, setting: ours.Setting) -> Floats:
+def _losses(problem: Problem, train: Table, held_out: Table, setting: small.Setting) -> Floats:
     """Mean loss of single networks on the rows left out, after each epoch."""
-    view = ours.SMALL.view(problem, train, setting)
-    recipe = ours.SMALL.recipe(problem, len(train), setting)
-    networks = ours.build(view, problem, setting, _MEMBERS, _init(setting))
-    known, unknown = (ours.rows_of(view, problem, table) for table in (train, held_out))
-    run = ours.epochs(networks, problem, known, recipe, recipe.epochs)
+    view = small.view_of(problem, train, setting)
+    recipe = small.recipe_for(problem, len(train))
+    networks = small.build(view, problem, setting, _MEMBERS)
+    known, unknown = (small.rows_of(view, problem, table) for table in (train, held_out))
+    run = small.epochs(networks, problem, known, recipe)
     return np.array([learner.losses(unknown).mean() for learner in run])
 
 
@@ -301,7 +287,7 @@ def _together(stack: Stack, setups: list[Setup]) -> list[list[Floats]]:
         ]
         stack.learn(x, y, torch.stack(orders), setups[0].published.batch)
         for k, raw in enumerate(stack.predict(test).numpy()):
-            scores[k].append(ours.output(setups[k].problem, views[k], raw))
+            scores[k].append(small.output(setups[k].problem, views[k], raw))
     return scores
 
 
