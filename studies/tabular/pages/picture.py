@@ -10,7 +10,7 @@ from studies.pages import copy_picture
 from studies.tabular.pages.tables import OURS, TITLES, Results, best_peer, compare
 
 PICTURE = ROOT / "docs" / "figures" / "tabular-overview.png"
-_LIMIT = 8.0  # standard errors; models further behind stand at the edge
+_LIMIT = 8.0  # standard errors; models further away stand at the edge
 _MARKERS = dict(zip(OURS, (("o", BLUE), ("^", ORANGE)), strict=True))
 
 
@@ -36,9 +36,9 @@ def figure(results: Results) -> Figure:
         y = [places[dataset] for dataset in found]
         panel.scatter(x, y, marker=marker, color=color, s=30, label=name, zorder=2)
     panel.set_yticks(list(places.values()), [TITLES[dataset] for dataset in places])
-    panel.set(xlim=(-1.05 * _LIMIT, 0.5 * _LIMIT))
+    panel.set(xlim=(-1.05 * _LIMIT, 1.05 * _LIMIT))
     panel.set(xlabel="standard errors ahead of the best monotone peer (left: behind)")
-    panel.legend(loc="lower right")
+    panel.legend(loc="center left")
     return drawn
 
 

@@ -163,13 +163,16 @@ def best_peer(dataset: str, clean: Mapping[str, Summary]) -> str:
 
 
 def verdict(dataset: str, clean: Mapping[str, Summary], name: str) -> str:
-    """Whether a model of ours is ahead of all monotone peers, level, or behind some."""
+    """Whether a model of ours is ahead of all monotone peers, level, or behind some.
+
+    Up to one standard error of the difference is level.
+    """
     if name not in clean or not monotone_peers(clean):
         return "–"
     gaps = [compare(dataset, clean[name], clean[peer]) for peer in monotone_peers(clean)]
     if behind := _behind(dataset, clean, name):
         return "behind " + ", ".join(behind)
-    return "ahead" if min(gaps) > 0 else "level"
+    return "ahead" if min(gaps) > 1 else "level"
 
 
 def _behind(
