@@ -25,6 +25,8 @@ from studies.trigger.analysis.study import FREE, OURS
 from studies.trigger.analysis.study import TREES as TREES_OF_TRIGGER
 
 DOCS = ROOT / "docs"
+NETWORKS = ("monotonicnetworks", "mononet", "MLP, unconstrained", "logistic / ridge")
+TREES = ("LightGBM", "XGBoost", "HistGradientBoosting", "CatBoost")
 
 # on the pages of tables settings, versions and figures of the literature; results stand in tables
 NO_RESULTS = {
@@ -74,6 +76,29 @@ def test_measured_numbers_of_the_tables_stand_in_tables_alone() -> None:
     assert re.findall(r"(\w+) ± ", text) == ["Mean", "Mean"]  # how they are to be read
 
 
+def leads(name: str, others: tuple[str, ...]) -> dict[str, list[float]]:
+    """By how many standard errors a model is ahead of others, split by split, by data set."""
+    clean = tables.load_results()["clean"]
+    return {
+        dataset: [tables.compare(dataset, table[name], table[o], paired=True) for o in others]
+        for dataset, table in clean.items()
+    }
+
+
+def test_what_is_said_of_the_clean_protocol() -> None:
+    says(
+        "tabular.md", "On Adult both are behind all four boosters, and ahead of the other networks"
+    )
+    for name in tables.OURS:
+        assert max(leads(name, TREES)["adult"]) < -1
+        assert min(leads(name, NETWORKS)["adult"]) > 1
+    says("tabular.md", "the teacher helps on California, does harm on Heart disease, COMPAS and")
+    found = {name: gap for name, (gap,) in leads("isotone, teacher", ("isotone",)).items()}
+    assert found.pop("california") > 1.5
+    assert max(found.pop(name) for name in ("heart", "compas", "loan")) < -1.5
+    assert max(map(abs, found.values())) < 1.5
+
+
 def test_what_is_said_of_violations() -> None:
     says("tabular.md", "No violation of a direction was found in any monotone model.")
     for table in tables.load_results()["clean"].values():
@@ -94,9 +119,12 @@ def test_what_is_said_of_the_reference_protocol() -> None:
         assert tables.PUBLISHED[dataset][1] == figure
         assert abs(theirs["mean"] - figure) <= theirs["deviation"]
     says("tabular.md", "does not reach the best published figure on any of the four.")
-    says("tabular.md", "published range on Heart, Auto MPG and BlogFeedback and a little below")
+    says(
+        "tabular.md",
+        "published range on Heart and BlogFeedback and misses it by a little on Auto MPG",
+    )
     ranks = [tables.rank(dataset, results) for dataset in ("heart", "auto_mpg", "blog", "compas")]
-    assert ranks == ["within", "within", "within", "not reached"]
+    assert ranks == ["within", "not reached", "within", "not reached"]
     compas, (best, authors) = found["compas"], tables.PUBLISHED["compas"]
     says("tabular.md", "with the published settings it equals the authors' figure on COMPAS.")
     assert abs(compas[SAME]["mean"] - authors) < compas[SAME]["deviation"]
@@ -116,14 +144,15 @@ def test_what_is_said_of_beginnings() -> None:
         "tabular-method.md",
         "Averaged over the three parts, the two libraries are level. With the same",
     )
-    gaps = []
+    means, gaps = [], []
     for name in (SAME, 'isotone, `init="torch"`'):
         gap = parts[name][0] - theirs[0]
         errors = np.hypot(parts[name][1], theirs[1]) / beginnings.N**0.5
-        assert abs(gap.mean()) < 1.1 * np.sqrt(np.square(errors).sum()) / len(gap)
+        means.append(gap.mean() / (np.sqrt(np.square(errors).sum()) / len(gap)))
         gaps.append(gap / errors)
-    says("tabular-method.md", '(`init="torch"`) they are level too, with ours slightly ahead.')
-    assert gaps[0].mean() > 0 > gaps[1].mean()
+    assert abs(means[0]) < 1.1
+    says("tabular-method.md", "ours is ahead by about one and a half standard errors.")
+    assert means[1] == pytest.approx(-1.5, abs=0.25)
     says(
         "tabular-method.md",
         "On part 0 our default initialization is behind by three standard errors",
