@@ -260,4 +260,4 @@ def test_true_and_false_are_names_of_classes_in_a_target(tmp_path: Path) -> None
         main([*words, "--max-iter", "1", "--n-members", "1", "--out", str(tmp_path / "out")])
     frozen = load(tmp_path / "out" / "model.isotone")
     assert frozen.classes == ("false", "true")
-    assert frozen.features == ("a", "owner")
+    assert frozen.inputs.names == ("a", "owner")
