@@ -4,7 +4,7 @@ Candidates err differently, so a weighted average of them is better than the bes
 chosen on rows that the members leave out.
 
 Members of different candidates see different inputs of a column: the scaled column :math:`s_1`, or
-copies :math:`s_1, \dots, s_m` of it. Between the knots of all candidates each of these is linear,
+copies :math:`s_1, \ldots, s_m` of it. Between the knots of all candidates each of these is linear,
 and outside constant, so that it is a sum of the copies :math:`\phi_f` that these knots give:
 
 .. math:: s_i(x) = a_i + \sum_f B_{if}\,\phi_f(x), \qquad
