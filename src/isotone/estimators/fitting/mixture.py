@@ -101,8 +101,8 @@ def mix(found: Sequence[Found]) -> Mixture:
         return mix([best])
     members, shares = [], []
     for one, weight in kept:
-        own = one.members[: round(_PARTS * weight)]
-        members += [_seeing(member, one.trial, trial) for member in own]
+        own, relation = one.members[: round(_PARTS * weight)], _relate(one.trial, trial)
+        members += [_seeing(member, *relation, trial) for member in own]
         shares += [weight / len(own)] * len(own)
     return Mixture(trial, members, np.array(shares), best.history)
 
@@ -163,9 +163,10 @@ def _refined(knots: Floats, scaling: Scaling) -> Floats:
 
 
 @torch.no_grad()
-def _seeing(member: MonotonicNetwork, own: Trial, common: Trial) -> MonotonicNetwork:
-    """The member as a network of the inputs that all have in common."""
-    shift, slopes = _linear(own, common)
+def _seeing(
+    member: MonotonicNetwork, shift: Floats, slopes: Floats, common: Trial
+) -> MonotonicNetwork:
+    """The member as a network of the inputs that all have in common, by its a and B."""
     steep = np.maximum(member.lipschitz @ slopes, _LEAST)
     result = common.design.build(steep, seed=0).double()
     assert result.log_lipschitz is not None
@@ -185,7 +186,7 @@ def _seeing(member: MonotonicNetwork, own: Trial, common: Trial) -> MonotonicNet
     return result
 
 
-def _linear(own: Trial, common: Trial) -> tuple[Floats, Floats]:
+def _relate(own: Trial, common: Trial) -> tuple[Floats, Floats]:
     """a and B: the inputs of one trial from those of another that has all its knots."""
     n_own, n_common = len(own.view.sources), len(common.view.sources)
     shift, slopes = np.zeros(n_own), np.zeros((n_own, n_common))
