@@ -38,7 +38,9 @@ from isotone.training.rows import Rows
 from isotone.typing import Floats, Indices
 
 _PARTS = 8  # weights are multiples of an eighth
+_EVEN = 100  # rows that cannot tell candidates apart, in addition to those that are left out
 MOST_COPIES = 8192  # of all columns together
+_ROUNDING = 1e-9  # an eighth that is computed may be a little less
 _STEP = 0.25  # between knots of a logarithm, in scaled units
 _LEAST = 1e-6  # λ of a copy that a member does not see
 
@@ -108,7 +110,13 @@ def mix(found: Sequence[Found]) -> Mixture:
 
 
 def choose_weights(found: Sequence[Found]) -> Floats:
-    """One per candidate, multiples of an eighth that add up to 1."""
+    r"""One per candidate, multiples of an eighth that add up to 1.
+
+    Those with the least loss on n left-out rows, v, have learned from the rows themselves. Of few
+    rows that is much, so that they are drawn to equal ones, :math:`1/k`:
+
+    .. math:: w = \frac{n\,v + 100 / k}{n + 100}
+    """
     if len(found) == 1:
         return np.ones(1)
     said = [one.left_out() for one in found]
@@ -119,7 +127,16 @@ def choose_weights(found: Sequence[Found]) -> Floats:
         mixed = torch.tensordot(torch.as_tensor(weights), scores, dims=1)
         return float(mean(found[0].trial.design.loss(mixed, y), weight))
 
-    return min(_simplex(len(found)), key=loss)
+    best, n = min(_simplex(len(found)), key=loss), len(rows)
+    return _rounded((n * best + _EVEN / len(found)) / (n + _EVEN))
+
+
+def _rounded(weights: Floats) -> Floats:
+    """To eighths whose sum is still 1."""
+    whole = np.floor(_PARTS * weights + _ROUNDING)
+    missing = _PARTS - round(whole.sum())
+    whole[np.argsort(whole - _PARTS * weights, kind="stable")[:missing]] += 1
+    return whole / _PARTS
 
 
 def _simplex(n: int) -> Iterator[Floats]:
