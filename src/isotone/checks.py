@@ -53,21 +53,21 @@ def check_divides(group_size: int, width: int) -> None:
 
 def check_positive(name: str, value: Any) -> float:
     """`value` as a float, if it is a positive finite number."""
-    if not _is_number(value) or not 0 < value < np.inf:
+    if not is_number(value) or not 0 < value < np.inf:
         raise ValueError(f"`{name}={value!r}` must be positive and finite; choose 0.01 or 1")
     return float(value)
 
 
 def check_least(name: str, value: Any, least: float = 0.0) -> float:
     """`value` as a float, if it is a number of at least `least`; infinity is one."""
-    if not _is_number(value) or not value >= least:
+    if not is_number(value) or not value >= least:
         raise ValueError(f"`{name}={value!r}` must be a number of at least {least:g}; give one")
     return float(value)
 
 
 def check_fraction(name: str, value: Any) -> float:
     """`value` as a float, if it lies strictly between 0 and 1."""
-    if not _is_number(value) or not 0 < value < 1:
+    if not is_number(value) or not 0 < value < 1:
         given = f"{name} {value:g}" if name.startswith("--") else f"{name}={value!r}"
         raise ValueError(f"`{given}` must lie between 0 and 1; choose 0.2, for example")
     return float(value)
@@ -164,5 +164,5 @@ def suggest(name: str, known: Sequence[str], otherwise: str, cutoff: float = 0.6
     return f"did you mean {' or '.join(meant)}?" if meant else otherwise
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)

@@ -56,5 +56,7 @@ BYTES = Limit(2**28, "bytes of numbers are in the model", "use narrower layers, 
 HEADER = Limit(2**22, "bytes of text are in the model", "shorten names and provenance")
 NESTING = Limit(64, "lists and objects are nested in JSON", "flatten it")
 TEXT = Limit(2**29, "bytes are in a JSON file", "keep the .isotone file instead")
+JOINT = Limit(64, "joint directions are declared", "leave some out")
+JOINT_COLUMNS = Limit(64, "columns move in one joint direction", "leave some out")
 EXPORT = Limit(2**22, "operations would be written out", "score with `isotone.Engine` instead")
 NUMBER = 1e100  # the largest that is learned from; its square is far from overflow

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from torch import nn
 
+import isotone
 from isotone import (
     Engine,
     FrozenNetwork,
@@ -183,6 +184,16 @@ def test_json_text_and_its_nesting_are_limited(
     monkeypatch.setattr(limits, "TEXT", replace(limits.TEXT, largest=path.stat().st_size - 1))
     with pytest.raises(ValueError, match="bytes are in a JSON file; the limit is"):
         read(path)
+
+
+@pytest.mark.parametrize("name", ["JOINT", "JOINT_COLUMNS"])
+def test_joint_directions_are_limited(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = isotone.freeze(isotone.MonotonicNetwork([2, 4, 1], monotonic_cst=[1, 1]))
+    two: tuple[dict[str, float], ...] = ({"x0": 1, "x1": 1}, {"x1": 1, "x0": 2})
+    assert isotone.certify(replace(network, joint_cst=two)).holds
+    monkeypatch.setattr(limits, name, replace(getattr(limits, name), largest=1))
+    with pytest.raises(ValueError, match=r"2 .* the limit is 1: leave some out"):
+        replace(network, joint_cst=two)
 
 
 def test_every_limit_stands_in_a_test_above() -> None:

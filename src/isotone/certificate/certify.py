@@ -17,6 +17,7 @@ import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate import bounds
+from isotone.certificate.along import JointVerdict, judge_joint
 from isotone.certificate.missing import (
     MissingVerdict,
     describe_missing,
@@ -26,6 +27,7 @@ from isotone.certificate.missing import (
 from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts, shift_ranges
 from isotone.certificate.slopes import Interval, Slope, find_slopes, slope_range
 from isotone.certificate.verdicts import Verdict, by_column, judge
+from isotone.frozen.joint import JointDirection
 from isotone.frozen.loading import check_network
 from isotone.frozen.lookup import Copies
 from isotone.frozen.network import FrozenNetwork
@@ -62,6 +64,7 @@ class Certificate:
     verdicts : one for every declared direction
     missing : whether a missing value is never better, or never worse, than any value, for every
         direction along an indicator of missing values; `holds` does not depend on these
+    joint : one for every output and declared joint direction
     rounding_errors : E for every output, infinite if no bound was found
     """
 
@@ -78,6 +81,7 @@ class Certificate:
     slopes: tuple[Slope, ...]
     verdicts: tuple[Verdict, ...]
     missing: tuple[MissingVerdict, ...]
+    joint: tuple[JointVerdict, ...]
     layers: tuple[Layer, ...]
     rounding_errors: tuple[float, ...]
     frozen: FrozenNetwork
@@ -102,7 +106,8 @@ class Certificate:
         if not self.holds:
             return "nothing: a declared constraint does not hold"
         if not self.verdicts:
-            return f"no direction is declared; computed scores err by at most {digits_up(error)}"
+            none = "no direction of a single column" if self.joint else "no direction"
+            return f"{none} is declared; computed scores err by at most {digits_up(error)}"
         what = "differences of logits" if self.frozen.of_classes else "scores"
         if self.grid is None:
             return f"computed {what} are monotone up to {digits_up(self.drop)}"
@@ -115,6 +120,11 @@ class Certificate:
         if not self.holds:
             return promise_nothing(self.frozen)
         return describe_missing(self.frozen, self.verdicts, self.missing)
+
+    @property
+    def about_joint(self) -> str:
+        """What is promised along joint directions, in words; nothing if none is declared."""
+        return "; ".join(map(str, self.joint))
 
     def to_dict(self, *, in_short: bool = False) -> dict[str, Any]:
         """Plain JSON content; an infinite number becomes None.
@@ -131,6 +141,7 @@ class Certificate:
             "lipschitz_holds": self.lipschitz_holds,
             "guarantee": self.guarantee,
             "about_missing": self.about_missing,
+            "about_joint": self.about_joint,
         }
 
     def to_json(self) -> str:
@@ -242,6 +253,24 @@ class Certificate:
         return self._decide(threshold, low[0], high[0], self.rounding_errors[0])
 
     @ieee_arithmetic()
+    def along(self, direction: JointDirection, output: int = 0) -> JointVerdict:
+        """Whether an output never falls when columns move together, at these rates in raw units.
+
+        For rows whose columns are present and within the clip. The direction need not be declared.
+
+        Examples
+        --------
+        >>> import isotone
+        >>> network = isotone.MonotonicNetwork([2, 8, 1], monotonic_cst=[1, -1])
+        >>> certificate = isotone.certify(isotone.freeze(network, features=["income", "debt"]))
+        >>> certificate.along({"income": 2.0, "debt": -1.0}).real
+        True
+        """
+        return judge_joint(
+            self.frozen, self._slope_bounds, np.array(self.rounding_errors), direction, output
+        )
+
+    @ieee_arithmetic()
     def rivals(self, k: int) -> dict[int, Decisions]:
         """For every other class l the decisions z_k − z_l ≥ 0."""
         frozen = self.frozen
@@ -298,8 +327,13 @@ def certify(frozen: FrozenNetwork) -> Certificate:
     verdicts = by_column(frozen, judge(frozen, slope_bounds, errors))
     kept = all(v.real and v.computed is not False for v in verdicts)
     kept = kept and bool(np.all(np.isfinite(errors)))
+    joint = tuple(
+        judge_joint(frozen, slope_bounds, errors, direction, output)
+        for direction in frozen.joint_cst
+        for output in range(frozen.n_outputs)
+    )
     return Certificate(
-        holds=bool(kept and np.all(constants <= 1.0)),
+        holds=bool(kept and np.all(constants <= 1.0) and all(v.real for v in joint)),
         fingerprint=frozen.fingerprint,
         precision=frozen.precision,
         metric=frozen.metric,
@@ -312,6 +346,7 @@ def certify(frozen: FrozenNetwork) -> Certificate:
         slopes=find_slopes(frozen, slope_bounds),
         verdicts=verdicts,
         missing=judge_missing(frozen, slope_bounds, errors),
+        joint=joint,
         layers=tuple(Layer(*entry) for entry in bounds.layer_bounds(frozen.steps)),
         rounding_errors=tuple(errors.tolist()),
         frozen=frozen,
@@ -320,7 +355,7 @@ def certify(frozen: FrozenNetwork) -> Certificate:
 
 _FIELDS: dict[type, list[str]] = {
     kind: [f.name for f in fields(kind)]
-    for kind in (Slope, Interval, Verdict, MissingVerdict, Layer)
+    for kind in (Slope, Interval, Verdict, MissingVerdict, JointVerdict, Layer)
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ import isotone
 from isotone.certificate.certify import MOST_SHOWN, Certificate
 from isotone.certificate.verdicts import Verdict
 from isotone.cli import terminal
+from isotone.cli.options import rates_of
 from isotone.cli.terminal import indented, output, printable, warn
 from isotone.frozen.notebook import DIRECTIONS, quoted
 from isotone.rounding import digits_up
@@ -25,20 +27,30 @@ _YES, _NO = Text("yes", style="green"), Text("NO", style="bold red")
 
 def certify(
     model: Annotated[Path, typer.Argument(help="An .isotone file.")],
+    along: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns that move together: a=1,b=-1; repeat for more."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print only JSON.")] = False,
 ) -> None:
     """Prove from the stored numbers what a model guarantees.
 
-    Exit code 0 if every declared constraint holds, 1 if one does not, 2 if the file is unreadable.
+    With --along income=1,debt=-1 also whether the score never falls when income rises by as much
+    as debt falls, whether the model declares it or not.
+
+    Exit code 0 if every constraint holds, 1 if one does not, 2 if the file is unreadable.
     """
     certificate = isotone.certify(isotone.load(model))
+    asked = tuple(certificate.along(rates_of(text, "along")) for text in along or ())
+    certificate = replace(certificate, joint=(*certificate.joint, *asked))
     if json:
         typer.echo(certificate.to_json())
     else:
         _print(certificate, model)
     for note in _contradictions(certificate):
         warn(note)
-    raise typer.Exit(0 if certificate.holds else 1)
+    kept = certificate.holds and all(verdict.real for verdict in asked)
+    raise typer.Exit(0 if kept else 1)
 
 
 def _contradictions(certificate: Certificate) -> Iterator[str]:
@@ -62,7 +74,8 @@ def _print(certificate: Certificate, model: Path) -> None:
     output.print(
         terminal.facts(
             guaranteed=certificate.guarantee,
-            **_describe_missing(certificate),
+            **_described("missing values", certificate.about_missing),
+            **_described("joint directions", certificate.about_joint),
             **terminal.describe_directions(certificate.frozen),
             Lipschitz=_describe_constant(certificate),
             rounding=_describe_rounding(certificate),
@@ -80,9 +93,8 @@ def _print(certificate: Certificate, model: Path) -> None:
     output.print(_describe_limits(certificate), style="dim")
 
 
-def _describe_missing(certificate: Certificate) -> dict[str, str]:
-    about = certificate.about_missing
-    return {"missing values": about} if about else {}
+def _described(name: str, about: str) -> dict[str, str]:
+    return {name: about} if about else {}
 
 
 def _describe_constant(certificate: Certificate) -> str:

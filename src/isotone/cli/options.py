@@ -101,6 +101,24 @@ def orders_of(text: Names) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def rates_of(text: str, option: str) -> dict[str, float]:
+    """Numbers by column.
+
+    >>> rates_of('income=1,debt=-1', "joint-cst")
+    {'income': 1.0, 'debt': -1.0}
+    """
+    found = {}
+    for part in listed(text):
+        name, _, number = part.rpartition("=")
+        try:
+            found[name] = float(number)
+        except ValueError as error:
+            raise ValueError(
+                f"`--{option} {text}` must give columns a number each, such as income=1,debt=-1"
+            ) from error
+    return found
+
+
 def _split(text: str, mark: str) -> list[str]:
     """What is between marks outside of double quotes."""
     return re.findall(rf"(?:(?:^|(?<=[,:=<\s])){_QUOTED}|[^{mark}])+", text)

@@ -24,6 +24,7 @@ from isotone.cli.options import (
     listed,
     one_number,
     pieces_of,
+    rates_of,
     size_of,
     sizes_of,
     spelled,
@@ -66,6 +67,10 @@ def train(
     decreasing: Annotated[
         list[str] | None,
         typer.Option(help="Features that may only lower the prediction: a,b, or a:CLASS."),
+    ] = None,
+    joint_cst: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns that may move together: a=1,b=-1; repeat for more."),
     ] = None,
     categorical: Annotated[
         list[str] | None, typer.Option(help="Columns of text: one feature for every category.")
@@ -111,6 +116,9 @@ def train(
     that of --positive, or else the larger of two numbers, or true. With two classes the score is
     about that of --positive, by default the last in order: a larger score makes that class more
     likely.
+
+    With --joint-cst income=1,debt=-1 the prediction never falls when income rises by as much as
+    debt falls: income matters at least as much as debt.
 
     Losses: cross_entropy for classes, and for two of them hinge or dynamic_hinge; squared_error,
     absolute_error, quantile or quantile:0.9 for numbers. Whole numbers are learned as classes with
@@ -160,6 +168,7 @@ def train(
     )
     estimator = _estimator(learned, columns, kind, level, class_weight)
     estimator.set_params(
+        joint_cst=[rates_of(text, "joint-cst") for text in joint_cst or ()] or None,
         lipschitz=_lipschitz(lipschitz, columns),
         lipschitz_max=lipschitz_max,
         knots=pieces_of(knots),

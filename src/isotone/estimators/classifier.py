@@ -58,6 +58,10 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         that of each class, and is needed for more than two. None leaves all features free. In a
         dictionary "missing(income)" is -1 if a missing income is never better than any income,
         all else being equal, and +1 if it is never worse; this needs missing="indicator"
+    joint_cst : directions of several columns together, each a dictionary of rates in raw units.
+        The score never falls along them: {"income": 1, "debt": -1} says that income matters at
+        least as much as debt. Columns in them have no knots and no logarithm; needs one target or
+        two classes
     lipschitz : λ: per unit of a feature a logit changes by at most λ, along a feature with a
         direction by at most 2λ. "auto" learns one for every feature and chooses knots and epochs
         on rows that members leave out; see `isotone.estimators.fitting.search`. One number, one

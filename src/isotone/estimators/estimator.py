@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -28,6 +28,7 @@ from isotone.estimators.fitting.fit import Fit, fit_network
 from isotone.estimators.fitting.knots import check_knots
 from isotone.estimators.fitting.members import Run
 from isotone.estimators.fitting.missing import complete, refuse_directed
+from isotone.estimators.fitting.oblique import check_joined
 from isotone.estimators.fitting.observations import observations
 from isotone.estimators.fitting.stream import Stream, in_memory
 from isotone.estimators.fitting.trial import Task
@@ -53,6 +54,7 @@ from isotone.estimators.validation import (
     validate_names,
 )
 from isotone.freezing.margin import certified
+from isotone.frozen.joint import JointDirection, check_rates
 from isotone.inputs.chain import Inputs, Policy, has_features, refuse_one_score
 from isotone.inputs.columns import Category
 from isotone.inputs.frames import column_names, has_names
@@ -67,6 +69,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
 
     monotonic_cst: Directions = None
     _: KW_ONLY
+    joint_cst: Sequence[Mapping[Any, float] | ArrayLike] | None = None
     lipschitz: Lipschitz = "auto"
     lipschitz_max: float = 8.0
     lipschitz_units: Units = "scaled"
@@ -191,6 +194,22 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     def _directions(self, names: list[str], n_outputs: int) -> Signs:
         return directions(self._by_name("monotonic_cst", self.monotonic_cst), names, n_outputs)
 
+    def _joint_directions(self, n_outputs: int, missing: Signs) -> tuple[JointDirection, ...]:
+        """`joint_cst` by name of the columns, which may not have another meaning."""
+        given, names = [] if self.joint_cst is None else list(self.joint_cst), self._names()
+        entries = [
+            spread("joint_cst", self._by_name("joint_cst", direction), names, 0.0)
+            for direction in given
+        ]
+        known = [check_rates(dict(zip(names, rates, strict=True))) for rates in entries]
+        if known and n_outputs > 1:
+            raise ValueError(
+                f"`joint_cst` is about one output but there are {n_outputs}; there must be one "
+                "target, or two classes: leave it out"
+            )
+        check_joined(known, self._inputs, missing, self._by_name("knots", self.knots))
+        return tuple(known)
+
     def _in_memory(self, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any, Stream | None]:
         """Rows in memory, or a sample of the stream behind them."""
 
@@ -265,6 +284,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         if parameters.missing == "error":
             refuse_missing(self._inputs, rows.x)
             refuse_directed(missing, names)
+        joint = self._joint_directions(n_outputs, missing)
         wanted = check_knots(self._by_name("knots", parameters.knots), self._inputs)
         completed = complete(self._inputs, rows.x, rows.weights(), cst, missing, wanted)
         self._inputs = completed.inputs
@@ -283,6 +303,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             classes=classes,
             validation=self._validation(watch),
             said=None if said is None else both.y[:, n_targets:],
+            joint_cst=joint,
         )
         lipschitz = self._by_feature("lipschitz", parameters.lipschitz, None)
         parameters = replace(parameters, lipschitz=lipschitz)

@@ -61,6 +61,7 @@ def to_dict(frozen: FrozenNetwork, found: Claim) -> dict[str, Any]:
         "grid": frozen.grid,
         "steps": describe(frozen.steps, numbers=True),
         "residual": frozen.residual.tolist(),
+        "joint_cst": [dict(one) for one in frozen.joint_cst],
         "provenance": dict(frozen.provenance),
     }
 
@@ -80,7 +81,7 @@ def _build(data: Any) -> FrozenNetwork:
     ):
         raise ValueError(f"`format` must be {FORMAT!r} and `version` {VERSION}")
     names = [field.name for field in fields(FrozenNetwork) if field.name != "certificate"]
-    content = {name: data[name] for name in names}
+    content = {name: data[name] for name in names if name in data or name != "joint_cst"}
     steps = assemble(data["steps"], partial(_array, data["precision"]))
     frozen = build(content, steps, np.array(data["residual"], np.float64))
     if frozen.fingerprint != data["fingerprint"]:

@@ -56,7 +56,7 @@ def round_again(
 
 def with_margin(frozen: FrozenNetwork, grid: Grid) -> FrozenNetwork:
     """The network with the margin that its grid needs, and perhaps a coarser grid."""
-    return _leave_margin(_coarsen(frozen) if grid == "auto" else frozen)
+    return _leave_margin(coarsen(frozen) if grid == "auto" else frozen)
 
 
 def certified(frozen: FrozenNetwork) -> tuple[FrozenNetwork, Certificate]:
@@ -134,12 +134,12 @@ def _margin_of(error: float, grid: float) -> float:
     return float(divide(multiply(2.0, error), grid))
 
 
-def _coarsen(frozen: FrozenNetwork) -> FrozenNetwork:
-    """Take the finest grid whose margin is a small share of λ."""
+def coarsen(frozen: FrozenNetwork) -> FrozenNetwork:
+    """Take the finest grid whose margin is a small share of λ, as the residual has it."""
     constrained = np.any(frozen.monotonic_cst != 0, axis=0)
     if frozen.grid is None or not np.any(constrained):
         return frozen
-    least = MARGIN * float(frozen.lipschitz[constrained].min())
+    least = MARGIN * float(_least_residual(frozen)[constrained].min())
     error, grid = float(bounds.rounding_errors(frozen).max()), frozen.grid  # E is that of any grid
     while _margin_of(error, grid) > least and grid < COARSEST_GRID:
         grid *= 2.0

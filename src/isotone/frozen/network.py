@@ -24,6 +24,7 @@ from isotone.checks import check_choice, check_signs
 from isotone.elementary import divides, snap_grid
 from isotone.frozen import modelfile
 from isotone.frozen.engine import Engine
+from isotone.frozen.joint import JointDirection, check_joint
 from isotone.frozen.lookup import Copies
 from isotone.frozen.modelfile import Arrays
 from isotone.frozen.notebook import card, describe_directions, quoted
@@ -70,6 +71,7 @@ class FrozenNetwork:
     clip, grid : positive; `grid` a power of two that divides `clip`, or None
     provenance : anything worth keeping that JSON can hold
     certificate : what a certificate said when the network was frozen; a claim, not a proof
+    joint_cst : rates of columns that may move together without lowering an output
     inputs : from a raw row to the features; without text and fills the columns are the features,
         and have their names
     """
@@ -89,6 +91,7 @@ class FrozenNetwork:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     certificate: Mapping[str, Any] | None = None
     inputs: Inputs = field(default_factory=Inputs)
+    joint_cst: tuple[JointDirection, ...] = ()
 
     def __post_init__(self) -> None:
         check_signs("monotonic_cst", self.monotonic_cst)
@@ -104,6 +107,14 @@ class FrozenNetwork:
         self._check_shapes()
         self._check_limits()
         self._check_numbers()
+        limits.JOINT.check(len(self.joint_cst))
+        if self.joint_cst and self.of_classes:
+            raise ValueError(
+                f"`joint_cst` is about single outputs, and there are {self.n_outputs} classes; "
+                "leave it out"
+            )
+        joint = (check_joint(one, self.inputs, self.scaling) for one in self.joint_cst)
+        object.__setattr__(self, "joint_cst", tuple(joint))
 
     def _follows_features(self) -> bool:
         """Whether the columns are the features under their names; others in order are refused."""
@@ -393,7 +404,7 @@ class FrozenNetwork:
             "precision": self.precision,
             "clip": self.clip,
             "grid": self.grid,
-        }
+        } | ({"joint_cst": [dict(one) for one in self.joint_cst]} if self.joint_cst else {})
 
     def _arrays(self) -> Arrays:
         return arrays_of(self.steps) | {"residual": self.residual}

@@ -77,6 +77,8 @@ def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
         yield "No direction is declared: every feature may push the score up or down."
     guarantee = certificate.guarantee.replace("logits", "the scores of classes")
     yield f"{'As computed by the machine' if certificate.holds else 'Guaranteed'}: {guarantee}."
+    for verdict in certificate.joint:
+        yield f"When columns move together: {escape(str(verdict))}."
     if certificate.about_missing:
         yield f"Missing values {escape(certificate.about_missing)}."
     yield (

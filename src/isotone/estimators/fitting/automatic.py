@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,14 +70,20 @@ def scan_folds(rows: Rows, fraction: float, seed: int) -> Indices:
     return hold_out(rows, fraction, seed)
 
 
-def fit_scaling(value: Any, rows: Rows, features: Sequence[str]) -> Scaling:
+def fit_scaling(
+    value: Any, rows: Rows, features: Sequence[str], straight: Collection[str] = ()
+) -> Scaling:
     """The scaling a user asks for: a kind, or kinds per feature; "auto" chooses.
 
     Columns of the rows beyond the features are indicators and stay as they are.
+
+    Parameters
+    ----------
+    straight : features that get no logarithm
     """
     weight = rows.weights()
     chosen = [
-        choose_scaling(rows.x[:, i], weight) if kind == "auto" else kind
+        choose_scaling(rows.x[:, i], weight, features[i] in straight) if kind == "auto" else kind
         for i, kind in enumerate(_kinds(value, features))
     ]
     chosen += ["identity"] * (rows.x.shape[1] - len(features))
@@ -99,10 +105,10 @@ def _kinds(value: Any, features: Sequence[str]) -> list[Any]:
     return kinds
 
 
-def choose_scaling(x: Floats, weight: Floats) -> Kind | Log:
+def choose_scaling(x: Floats, weight: Floats, is_straight: bool = False) -> Kind | Log:
     """Logarithm for skewed columns that are not negative, robust for tails, else standard."""
     skew, tail = _moments(x, weight)
-    if x.min() >= 0 and skew > _SKEWED:
+    if x.min() >= 0 and skew > _SKEWED and not is_straight:
         offset = 0.0 if x.min() > 0 else float(np.median(x[x > 0]))
         if abs(_moments(np.log(x + offset), weight)[0]) < skew / 2:
             return Log(offset=offset)

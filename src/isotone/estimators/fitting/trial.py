@@ -15,10 +15,12 @@ from isotone.estimators.fitting import automatic
 from isotone.estimators.fitting.knots import knots_of
 from isotone.estimators.fitting.members import Design
 from isotone.estimators.fitting.missing import reaches
+from isotone.estimators.fitting.oblique import Coordinates, independent
 from isotone.estimators.fitting.units import TargetUnits, sort_outputs
 from isotone.estimators.fitting.view import View
 from isotone.estimators.parameters import Parameters, Units
 from isotone.freezing.freeze import freeze_uncertified
+from isotone.frozen.joint import JointDirection
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Inputs
 from isotone.inputs.scaling import Scaling
@@ -46,6 +48,7 @@ class Task:
     classes : names of the classes, or None for values
     validation : rows to validate members on, in place of some of the others
     said : what a teacher says of the targets of the rows
+    joint_cst : rates of columns that may move together without lowering the output
     """
 
     rows: Rows
@@ -59,6 +62,7 @@ class Task:
     classes: tuple[str, ...] | None = None
     validation: Rows | None = None
     said: Floats | None = None
+    joint_cst: tuple[JointDirection, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -68,7 +72,35 @@ class Task:
     @cached_property
     def scaling(self) -> Scaling:
         """Of the features, before some of them are divided into copies."""
-        return automatic.fit_scaling(self.kinds, self.rows, self.columns)
+        return automatic.fit_scaling(self.kinds, self.rows, self.columns, self.joined)
+
+    @property
+    def joined(self) -> list[str]:
+        """Columns with joint directions; they enter networks on a straight line."""
+        return sorted({name for direction in self.joint_cst for name in direction})
+
+    @cached_property
+    def coordinates(self) -> Coordinates | None:
+        """What networks see in place of columns with joint directions."""
+        if not self.joint_cst:
+            return None
+        places = [self.inputs.encoded.index(name) for name in self.joined]
+        if self.scaling.log[places].any():
+            raise ValueError(
+                f"`joint_cst` names {', '.join(self.joined)}, and `scaling` takes one as a "
+                "logarithm; columns with joint directions must have no logarithm: scale them "
+                "otherwise, or leave `scaling` out"
+            )
+        factor = self.scaling.factor[places]
+        wanted = [
+            factor * [direction.get(name, 0.0) for name in self.joined]
+            for direction in self.joint_cst
+        ]
+        own = [self.inputs.names.index(name) for name in self.joined]
+        single = np.diag(self.directions[0, own].astype(np.float64))
+        wanted += [unit for unit in single if unit.any()]
+        rows = self.scaling.transform(self.rows.x)[:, places]
+        return Coordinates.of(independent(wanted, self.joined), rows, places)
 
     @property
     def n_indicators(self) -> int:
@@ -76,7 +108,8 @@ class Task:
 
     def place(self, tiles: Mapping[str, int]) -> dict[str, Floats]:
         """Knots of columns of numbers that are to be divided into so many pieces."""
-        return knots_of(self.inputs, self.rows.x, self.rows.weights(), tiles)
+        curved = {name: count for name, count in tiles.items() if name not in self.joined}
+        return knots_of(self.inputs, self.rows.x, self.rows.weights(), curved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +132,7 @@ class Trial:
     @cached_property
     def view(self) -> View:
         task, known = self.task, dict(self.task.knots) | dict(self.knots)
-        return View.of(task.scaling, task.inputs, known, self.knots)
+        return View.of(task.scaling, task.inputs, known, self.knots, task.coordinates)
 
     @cached_property
     def rows(self) -> Rows:
@@ -128,10 +161,19 @@ class Trial:
         looked = self.view.look(raw.x)
         return replace(Rows.of(looked.values, labels, loss, sample_weight=weight), x=looked)
 
+    @property
+    def directions(self) -> Signs:
+        """Of every output along every input of the network, as columns have them."""
+        task = self.task
+        every = spread_directions(task.directions, task.missing, task.inputs)
+        return every[:, self.view.sources]
+
     @cached_property
     def design(self) -> Design:
         task, parameters, view = self.task, self.parameters, self.view
-        directions = spread_directions(task.directions, task.missing, task.inputs)
+        directions = self.directions.copy()
+        if task.coordinates is not None:
+            directions[:, view.replaced] = task.coordinates.signs
         group_size = parameters.group_size
         if group_size == "auto":
             group_size = automatic.group_size(parameters.hidden_layer_sizes)
@@ -143,7 +185,7 @@ class Trial:
             )
         return Design(
             parameters.hidden_layer_sizes,
-            directions[:, view.sources],
+            directions,
             group_size,
             task.loss,
             needed,
@@ -201,6 +243,9 @@ class Trial:
         An indicator may change the score as much as the steepest column.
         """
         every = lipschitz * self.task.units.deviation * self.parameters.temperature
+        if self.view.coordinates is not None:
+            own = self.view.replaced
+            every[own] = self.view.coordinates.limits(every[own])
         return np.append(every, np.full(self.task.n_indicators, every.max()))
 
     def steepest(self, lipschitz: Floats) -> Floats:
@@ -213,6 +258,9 @@ class Trial:
         """The λ of every column that members have learned, on average."""
         each = [member.lipschitz[: len(self.own)] for member in members]
         mean = np.average(each, axis=0, weights=shares)
+        if self.view.coordinates is not None:
+            own = self.view.replaced
+            mean[own] = self.view.coordinates.of_columns(mean[own])
         return self.steepest(mean / (self.task.units.deviation * self.parameters.temperature))
 
     def freeze(
@@ -232,6 +280,10 @@ class Trial:
             shares=None if shares is None else shares.tolist(),
             provenance={"quantiles": levels} if levels else None,
         )
+        if self.view.coordinates is not None:
+            own = self.view.replaced
+            restore = self.view.coordinates.restore
+            frozen = restore(frozen, own, self.directions, task.joint_cst)
         if len(levels) > 1:
             frozen = sort_outputs(frozen)
         return task.units.restore(frozen)

@@ -8,6 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
+from isotone.estimators.fitting.oblique import Coordinates
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category
 from isotone.inputs.knots import Knots
@@ -25,11 +26,13 @@ class View:
     sources : for every input of the network the number of its feature, ascending
     scaling : of the inputs
     fields : which inputs are of one column
+    coordinates : what stands in for some features, each of which is one input
     """
 
     sources: Indices
     scaling: Scaling
     fields: tuple[Field, ...]
+    coordinates: Coordinates | None = None
 
     @classmethod
     def of(
@@ -38,6 +41,7 @@ class View:
         inputs: Inputs,
         knots: Mapping[str, Floats],
         wanted: Collection[str] = (),
+        coordinates: Coordinates | None = None,
     ) -> View:
         """Copies of the features that have knots.
 
@@ -50,7 +54,8 @@ class View:
                 part = Knots.at([knots[name]]).scaling
             parts.append(part)
         sources = np.repeat(np.arange(len(parts)), [part.n_features for part in parts])
-        return cls(sources, Scaling.join(parts), _fields(inputs, np.bincount(sources).tolist()))
+        fields = _fields(inputs, np.bincount(sources).tolist())
+        return cls(sources, Scaling.join(parts), fields, coordinates)
 
     @property
     def copies(self) -> tuple[int, ...]:
@@ -63,7 +68,17 @@ class View:
         several = np.bincount(self.sources)[self.sources] > 1
         with np.errstate(over="ignore"):
             x = self.scaling.transform(X[:, self.sources])
-        return np.where(several, np.clip(x, -1.0, 1.0), x) if several.any() else x
+        x = np.where(several, np.clip(x, -1.0, 1.0), x) if several.any() else x
+        if self.coordinates is not None:
+            self.coordinates.change(x, self.replaced)
+        return x
+
+    @property
+    def replaced(self) -> Indices:
+        """Inputs of the network that are coordinates."""
+        if self.coordinates is None:
+            return np.zeros(0, np.intp)
+        return np.searchsorted(self.sources, self.coordinates.places)
 
     def look(self, X: Floats) -> Looked:
         """What counts in the inputs of the network, without a table of all of them."""
@@ -75,6 +90,8 @@ class View:
             features = X[:, np.unique(self.sources[inputs])]
             place, values[:, f] = self._count(features, inputs, field)
             cells[:, f] = first + place
+        if self.coordinates is not None:
+            self.coordinates.change(values, np.searchsorted(firsts, self.replaced))
         return Looked(cells, values, self.fields)
 
     def _count(self, features: Floats, inputs: slice, field: Field) -> tuple[Indices, Floats]:

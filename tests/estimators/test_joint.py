@@ -1,0 +1,232 @@
+"""Joint directions: a score never falls when columns move together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import isotone
+from isotone.estimators.fitting.oblique import Coordinates, independent
+from isotone.frozen.steps import Dense, change_first
+
+QUICK: Any = {"max_iter": 10, "random_state": 0}
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"lipschitz": 2.0},
+    {"lipschitz": "learned"},
+    {"lipschitz": {"a": 1.0}},
+    {"knots": 8},
+]
+DIRECTIONS: list[tuple[dict[str, int], list[dict[str, float]]]] = [
+    ({"a": 1, "b": 1}, [{"a": 1, "b": -1}]),
+    ({}, [{"a": 2.0, "b": -0.5}]),
+    ({"b": -1}, [{"a": 1, "b": 1, "skewed": 0.1}]),
+    ({"skewed": 1}, [{"a": 1, "b": -1}, {"b": 1, "skewed": -3}]),
+]
+
+
+def table(n: int = 300, seed: int = 0) -> tuple[pd.DataFrame, Any]:
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "a": 3.0 * rng.normal(size=n),
+            "b": 40.0 + rng.normal(size=n),
+            "skewed": rng.lognormal(sigma=1.5, size=n),
+            "city": rng.choice(["Lima", "Bern"], size=n),
+        }
+    )
+    y = np.tanh(X.a) - 0.5 * X.b * (X.a > 0) + X.skewed.clip(upper=5) + (X.city == "Bern")
+    return X, y.to_numpy() + 0.1 * rng.normal(size=n)
+
+
+def largest_fall(network: Any, X: pd.DataFrame, direction: dict[str, float]) -> float:
+    before, falls = network.score(X), []
+    for t in (1e-9, 1e-6, 1e-3, 0.1, 1.0, 7.0):
+        moved = X.assign(**{name: X[name] + t * rate for name, rate in direction.items()})
+        falls.append(float((before - network.score(moved)).max()))
+    return max(falls)
+
+
+@pytest.mark.parametrize(
+    ("settings", "wanted"),
+    [*product(SETTINGS, DIRECTIONS[:1]), *product(SETTINGS[2:3], DIRECTIONS[1:])],
+)
+def test_no_score_falls_along_a_joint_direction(settings: Any, wanted: Any) -> None:
+    X, y = table()
+    single, joint = wanted
+    model = isotone.MonotonicRegressor(single, joint_cst=joint, **QUICK, **settings).fit(X, y)
+    assert model.certificate_.holds
+    verdicts = model.certificate_.joint
+    assert [dict(v.direction) for v in verdicts] == joint
+    for verdict in verdicts:
+        assert verdict.real
+        assert verdict.slope.low >= 0
+        assert verdict.drop < 1e-3 * y.std()
+        assert largest_fall(model.network_, X, dict(verdict.direction)) <= verdict.drop
+
+
+def test_classes_have_joint_directions() -> None:
+    X, y = table()
+    model = isotone.MonotonicClassifier(
+        {"b": 1}, joint_cst=[{"a": 1, "b": -1}], positive="no", **QUICK
+    ).fit(X, np.where(y > np.median(y), "yes", "no"))
+    (verdict,) = model.certificate_.joint
+    assert verdict.about == "probability of no"
+    assert largest_fall(model.network_, X, {"a": 1, "b": -1}) <= verdict.drop
+
+
+def test_directions_of_single_columns_are_kept_to_the_last_bit() -> None:
+    X, y = table()
+    model = isotone.MonotonicRegressor({"a": 1, "b": 1}, joint_cst=[{"a": 1, "b": -1}], **QUICK)
+    model.fit(X, y)
+    assert "to the last bit" in model.certificate_.guarantee
+    for name in ("a", "b"):
+        assert largest_fall(model.network_, X, {name: 1.0}) <= 0.0
+
+
+def test_what_the_directions_allow_can_be_learned() -> None:
+    """A payment in time counts more than twice as much as a late one: nothing is lost."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame({"a": rng.uniform(0, 9, 2000), "b": rng.uniform(0, 9, 2000)})
+    y = np.sqrt(X.a + 0.4 * X.b)
+    free, joint = (
+        isotone.MonotonicRegressor({"b": 1}, joint_cst=cst, knots=None, random_state=0)
+        .fit(X[:1000], y[:1000])
+        .score(X[1000:], y[1000:])
+        for cst in (None, [{"a": 1, "b": -1}])
+    )
+    assert joint > 0.995
+    assert joint > free - 0.004
+
+
+def test_a_false_joint_direction_is_not_proved() -> None:
+    X, y = table()
+    model = isotone.MonotonicRegressor({"a": 1}, knots=None, lipschitz=1.0, **QUICK).fit(X, y)
+    certificate = isotone.certify(model.network_)
+    assert not certificate.along({"a": -1}).real
+    network = isotone.MonotonicNetwork([2, 8, 1], monotonic_cst=[1, 1])
+    both = isotone.certify(isotone.freeze(network, features=["a", "b"]))
+    assert both.along({"a": 1, "b": 3}).real
+    assert not both.along({"a": 1, "b": -3}).real
+    declared = replace(both.frozen, joint_cst=({"a": 1, "b": -3},))
+    assert not isotone.certify(declared).holds
+    assert declared.fingerprint != both.frozen.fingerprint
+
+
+def test_the_verdict_follows_from_the_stored_weights() -> None:
+    X, y = table()
+    model = isotone.MonotonicRegressor({"b": 1}, joint_cst=[{"a": 1, "b": -1}], **QUICK).fit(X, y)
+    network = model.network_
+
+    def steeper(step: Dense) -> Dense:
+        factors = np.ones(network.n_features)
+        factors[network.features.index("b")] = 1.5
+        return Dense(step.weight * factors, step.bias)
+
+    altered = replace(network, steps=change_first(network.steps, steeper))
+    certificate = isotone.certify(altered)
+    assert not certificate.holds
+
+
+def test_a_file_keeps_its_joint_directions(tmp_path: Path) -> None:
+    X, y = table()
+    joint = [{"a": 1.0, "b": -1.0}]
+    model = isotone.MonotonicRegressor(joint_cst=joint, **QUICK).fit(X, y)
+    model.save(tmp_path / "model.isotone")
+    loaded = isotone.load(tmp_path / "model.isotone")
+    assert list(loaded.joint_cst) == joint
+    assert loaded.fingerprint == model.network_.fingerprint
+    assert isotone.certify(loaded).about_joint == model.certificate_.about_joint
+    isotone.export.write(loaded, "json", tmp_path / "model.json")
+    assert isotone.export.json.read(tmp_path / "model.json").joint_cst == loaded.joint_cst
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"joint_cst": [{"a": 1, "nope": -1}]}, "names the feature 'nope'"),
+        ({"joint_cst": [{"city": 1}]}, "categories without an order"),
+        ({"joint_cst": [{"a": 0.0}]}, "not all of them zero"),
+        ({"joint_cst": [{}]}, "must give columns finite numbers"),
+        ({"joint_cst": [{"a": "1"}]}, "must give columns finite numbers"),
+        ({"joint_cst": [[1.0, 2.0]]}, "2 entries but `X` has 4"),
+        ({"joint_cst": [{"a": 1, "b": -1}, {"a": -1, "b": 1}]}, "depend on one another"),
+        ({"joint_cst": [{"a": 1}], "knots": {"a": 8}}, "both name 'a'"),
+        ({"joint_cst": [{"a": 1}], "scaling": {"a": isotone.Log(offset=99.0)}}, "no logarithm"),
+        (
+            {
+                "joint_cst": [{"a": 1}],
+                "monotonic_cst": {"missing(a)": -1},
+                "missing": "indicator",
+            },
+            "missing values have a direction",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(options: Any, message: str) -> None:
+    X, y = table()
+    with pytest.raises(ValueError, match=message):
+        isotone.MonotonicRegressor(**options, **QUICK).fit(X, y)
+
+
+def test_columns_of_an_array_have_rates_by_place() -> None:
+    X, y = table()
+    numbers = X[["a", "b"]].to_numpy()
+    model = isotone.MonotonicRegressor(joint_cst=[[1.0, -1.0]], **QUICK).fit(numbers, y)
+    assert dict(model.certificate_.joint[0].direction) == {"x0": 1.0, "x1": -1.0}
+
+
+def test_units_may_be_far_apart_but_not_beyond_rounding() -> None:
+    X, y = table()
+    joint = [{"a": 1.0, "b": -1.0}]
+    model = isotone.MonotonicRegressor({"b": 1}, joint_cst=joint, lipschitz=1.0, **QUICK)
+    for scale in (1e-7, 1e3):
+        assert model.fit(X.assign(a=scale * X["a"]), y).certificate_.holds
+    with pytest.raises(ValueError, match="leaves 'b' a slope that is smaller than rounding"):
+        model.fit(X.assign(a=1e7 * X["a"]), y)
+
+
+def test_ranks_and_missing_values_may_be_joined() -> None:
+    X, y = table()
+    X["size"] = pd.Categorical.from_codes(np.arange(300) % 3, ["S", "M", "L"], ordered=True)
+    X.loc[::7, "a"] = np.nan
+    joint = [{"a": 1.0, "size": -1.0}]
+    options: Any = {"joint_cst": joint, "missing": "indicator", "lipschitz": "learned"}
+    model = isotone.MonotonicRegressor({"size": 1}, **options, **QUICK).fit(X, y)
+    below = X[X["size"].ne("S") & X["a"].notna()]
+    ranks = below["size"].cat.codes - 1
+    smaller = pd.Categorical.from_codes(ranks, ["S", "M", "L"], ordered=True)
+    moved = below.assign(a=below["a"] + 1, size=smaller)
+    (verdict,) = model.certificate_.joint
+    assert (model.predict(below) - model.predict(moved)).max() <= verdict.drop
+
+
+def test_several_outputs_are_refused() -> None:
+    X, y = table()
+    with pytest.raises(ValueError, match="about one output"):
+        isotone.MonotonicRegressor(joint_cst=[{"a": 1}], **QUICK).fit(X, np.stack([y, y], 1))
+
+
+def test_directions_that_follow_from_others_are_left_out() -> None:
+    a, b = np.eye(2)
+    assert len(independent([a - b, a, b], ["a", "b"])) == 2
+    assert len(independent([a - b, 2 * a - 2 * b], ["a", "b"])) == 1
+
+
+def test_coordinates_turn_directions_into_single_ones() -> None:
+    rng = np.random.default_rng(0)
+    directions = [rng.normal(size=4) for _ in range(3)]
+    rows = rng.normal(size=(50, 4))
+    coordinates = Coordinates.of(directions, rows, range(4))
+    moved = np.array(directions) @ coordinates.matrix.T
+    np.testing.assert_allclose(moved - np.diag(np.diag(moved))[:, :3] @ np.eye(3, 4), 0, atol=1e-9)
+    assert np.all(np.diag(moved) > 0)
+    lipschitz = rng.uniform(1, 2, size=4)
+    kept = coordinates.of_columns(coordinates.limits(lipschitz))
+    assert np.all(kept <= lipschitz * (1 + 1e-12))
