@@ -19,7 +19,7 @@ import isotone
 from isotone import FrozenNetwork, certify
 from isotone.frozen import modelfile
 from isotone.frozen.engine import Engine
-from isotone.inputs.cells import is_blank, labels
+from isotone.inputs.cells import code, is_blank, labels
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Number, Ordered
 from networks import small
@@ -334,14 +334,14 @@ MIXED = pd.Series(["abc", 1.5, None, np.float32(0.1), 7, True, " 2 ", "NA"], dty
 
 
 def test_cells_of_several_kinds_are_read_one_by_one() -> None:
-    found = Number("x").code(MIXED)
+    found = code(Number("x"), MIXED)
     expected = [math.inf, 1.5, math.nan, float(np.float32(0.1)), 7, 1, 2, math.nan]
     np.testing.assert_array_equal(found, expected)
 
 
 def test_a_number_among_texts_is_its_label() -> None:
     cities = pd.Series(["Rome", 1.0, 2, None, 3.5], dtype=object)
-    found = Category("city", ("1", "2", "Rome", None)).code(cities)
+    found = code(Category("city", ("1", "2", "Rome", None)), cities)
     np.testing.assert_array_equal(found, [2, 0, 1, 3, math.inf])
 
 
@@ -380,3 +380,12 @@ def test_what_is_not_a_table_is_refused_with_advice(
 def test_intervals_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match=r"column 'x' of type .* cannot be read as text; choose"):
         Inputs((Category("x", ("a",)),)).encode({"x": pd.cut([1, 5, 9], 3)})
+
+
+@pytest.mark.parametrize("name", ["columns", "column_names", "schema"])
+def test_a_column_may_be_called_like_an_attribute_of_tables(name: str) -> None:
+    columns = {"x": [1.0, 2.0], name: [3.0, 4.0]}
+    inputs, expected = Inputs.numbers([name, "x"]), [[3.0, 1.0], [4.0, 2.0]]
+    frame, table = pd.DataFrame(columns), pa.table(columns)
+    for X in (columns, frame, pl.DataFrame(columns), table, table.to_batches()[0]):
+        assert inputs.encode(X).tolist() == expected

@@ -22,7 +22,7 @@ MOST_DENSE = 2**31  # bytes of a sparse table to learn from, once it is dense; c
 _CELLS = 2**22  # of a sparse table to be scored that are dense at a time
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class SparseTable:
     """Sparse rows as a table like those of Arrow, of which a few rows at a time are dense."""
 
@@ -31,6 +31,10 @@ class SparseTable:
 
     def __len__(self) -> int:
         return int(self.rows.shape[0])
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([(name, pa.float64()) for name in self.column_names])
 
     def select(self, names: list[str]) -> SparseTable:
         """The table itself, of which all columns are used."""

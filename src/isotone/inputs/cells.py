@@ -17,12 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from isotone.inputs.columns import Column, Number
 from isotone.inputs.frames import is_category, refuse_scalars
 from isotone.typing import Floats, Reals
 
 # How people write a missing number. Not an array of Arrow, the first of which imports pandas.
 _BLANK = ["", "-", "?", "na", "n/a", "#n/a", "nan", "null", "none"]
 _FLOATS = (np.dtype("f4"), np.dtype("f8"))
+_ARROW = (pa.Array, pa.ChunkedArray)
+_CELLWISE = (list, tuple, np.ma.MaskedArray)  # whose missing values only Arrow understands
 
 
 def spelled_out(column: pa.Array) -> pa.Array:
@@ -85,16 +88,27 @@ def _texts(cells: list[Any]) -> pa.Array:
         return pa.array([str(cell) for cell in cells], pa.string())
 
 
+def code(column: Column, values: Any) -> Reals:
+    """One number per row: the number itself, where it is if it can stay, or the category's place.
+
+    NaN where it is missing and that is no category, infinite where training never saw it.
+    """
+    if isinstance(column, Number):
+        return numbers_of(values, column.name)
+    return places_of(values, column.name, column.categories)
+
+
 def numbers_of(values: Any, name: str) -> Reals:
     """A column as floats, where it is if it can stay: NaN for missing, infinity for no number."""
-    is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
-    _refuse_categories(getattr(values, "type" if is_arrow else "dtype", ""), name)
-    array = None if isinstance(values, list | tuple) else _plain(values)
+    _refuse_categories(values, name)
+    array = _plain(values)
     return blank_numbers(arrow_of(values, name), name) if array is None else array
 
 
-def _refuse_categories(kind: Any, name: str) -> None:
-    if is_category(kind):
+def _refuse_categories(values: Any, name: str) -> None:
+    is_arrow = isinstance(values, _ARROW)
+    kind = values.type if is_arrow else getattr(values, "dtype", None)
+    if pa.types.is_dictionary(kind) if is_arrow else is_category(kind):
         raise ValueError(
             f"column {name!r} is stored as categories ({kind}), which have no size even where "
             "they are written as numbers; it must hold numbers: convert it if it does"
@@ -103,7 +117,7 @@ def _refuse_categories(kind: Any, name: str) -> None:
 
 def _plain(values: Any) -> Reals | None:
     """Numbers that NumPy can hold, or None."""
-    if isinstance(values, np.ma.MaskedArray):
+    if isinstance(values, _CELLWISE):
         return None
     array = (
         values.to_numpy(zero_copy_only=False)
@@ -125,7 +139,7 @@ def blank_numbers(column: pa.Array, name: str) -> Floats:
 
 def floats(column: pa.Array, name: str) -> Floats:
     """Numbers of a column, with NaN where there is none; categories have no numbers."""
-    _refuse_categories(column.type, name)
+    _refuse_categories(column, name)
     try:
         # An integer beyond 2**53 is rounded: that is monotone, and all a float can do.
         numbers = spelled_out(column).cast(pa.float64(), safe=False)

@@ -92,7 +92,7 @@ class Inputs:
         """Columns of numbers, none of which may be missing."""
         return cls(tuple(Number(name) for name in names), tuple(copies))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return tuple(column.name for column in self.columns)
@@ -140,7 +140,7 @@ class Inputs:
         """The first input of the network that every feature is, (n_encoded,)."""
         return np.cumsum(self.counts) - self.counts
 
-    @property
+    @cached_property
     def _filled(self) -> list[Column]:
         return [column for column in self.columns if column.fill is not None]
 
@@ -177,21 +177,24 @@ class Inputs:
         if not has_names(X):
             yield list(self._array(X).T)
             return
-        labels = column_names(X)
-        names = [str(label) for label in labels]
-        times = Counter(names)
+        labels = self._labels(column_names(X))
+        if hasattr(X, "to_batches"):
+            for batch in X.select(labels).to_batches():
+                yield [batch.column(i) for i in range(len(labels))]
+            return
+        yield of_one_length({str(label): X[label] for label in labels})
+
+    def _labels(self, found: list[Any]) -> list[Any]:
+        """What a table, which must have each of the columns once, calls them."""
+        labels, times = {str(label): label for label in found}, Counter(map(str, found))
         for name in self.names:
             if times[name] != 1:
-                found = times[name] or "no"
+                n = times[name] or "no"
                 raise ValueError(
-                    f"the table has {found} column{'s' * (found != 'no')} {name!r}; the model "
+                    f"the table has {n} column{'s' * (n != 'no')} {name!r}; the model "
                     f"needs one of each: {', '.join(self.names[:20])}"
                 )
-        if hasattr(X, "to_batches"):
-            for batch in X.select(list(self.names)).to_batches():
-                yield [batch.column(i) for i in range(len(self.names))]
-            return
-        yield of_one_length({name: X[labels[names.index(name)]] for name in self.names})
+        return [labels[name] for name in self.names]
 
     def _array(self, X: Any) -> Reals:
         """`X` without names, which must be numbers."""
@@ -205,7 +208,9 @@ class Inputs:
 
     def code(self, raw: list[Any]) -> list[Reals]:
         """One number per row and column: NaN where missing, infinite where unseen."""
-        return [c.code(values) for c, values in zip(self.columns, raw, strict=True)]
+        from isotone.inputs.cells import code  # imports Arrow, which arrays do not need
+
+        return [code(column, values) for column, values in zip(self.columns, raw, strict=True)]
 
     def decode(self, codes: Floats) -> dict[str, list[Any]]:
         """Raw columns whose codes are (n_rows, n_columns)."""
@@ -225,6 +230,8 @@ class Inputs:
         the unseen counts as missing, a category is then none of those known, all of whose features
         are 0; a number has nothing that could stand in for it, and is NaN.
         """
+        if not (self._filled or unseen_as_missing):
+            return list(uncompleted)
         arrays, indicators, place = [], [], 0
         for column in self.columns:
             own = list(uncompleted[place : place + len(column.features)])

@@ -47,12 +47,6 @@ class Number:
     def features(self) -> tuple[str, ...]:
         return (self.name,)
 
-    def code(self, values: Any) -> Reals:
-        """The numbers, where they are if they can stay."""
-        from isotone.inputs.cells import numbers_of
-
-        return numbers_of(values, self.name)
-
     def expand(self, codes: Reals) -> list[Reals]:
         return [codes]
 
@@ -86,12 +80,6 @@ class Category:
             missing_name(self.name) if text is None else f"{self.name}={text}"
             for text in self.categories
         )
-
-    def code(self, values: Any) -> Reals:
-        """The place of every row's category among `categories`."""
-        from isotone.inputs.cells import places_of
-
-        return places_of(values, self.name, self.categories)
 
     def expand(self, codes: Reals) -> list[Reals]:
         """One array per category."""
@@ -138,12 +126,6 @@ class Ordered:
     @property
     def features(self) -> tuple[str, ...]:
         return (self.name,)
-
-    def code(self, values: Any) -> Reals:
-        """The ranks."""
-        from isotone.inputs.cells import places_of
-
-        return places_of(values, self.name, self.categories)
 
     def expand(self, codes: Reals) -> list[Reals]:
         return [codes]

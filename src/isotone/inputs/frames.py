@@ -20,7 +20,7 @@ def has_names(X: Any) -> bool:
             "`X` is a list of records; a table must come column by column: give a data frame, "
             "such as pandas.DataFrame(X)"
         )
-    return is_dictionary(X) or hasattr(X, "column_names") or hasattr(X, "columns")
+    return is_dictionary(X) or _is_arrow(X) or hasattr(X, "columns")
 
 
 def is_dictionary(X: Any) -> bool:
@@ -28,11 +28,16 @@ def is_dictionary(X: Any) -> bool:
     return isinstance(X, Mapping) and not hasattr(X, "shape")
 
 
+def _is_arrow(X: Any) -> bool:
+    """Whether `X` is a table like those of Arrow; a frame may have a column of that name."""
+    return hasattr(type(X), "column_names")
+
+
 def column_names(X: Any) -> list[Any]:
     """Names of the columns of a frame, an Arrow table or a dictionary; none for anything else."""
     if is_dictionary(X):
         return list(X)
-    return list(X.column_names if hasattr(X, "column_names") else getattr(X, "columns", ()))
+    return list(X.schema.names if _is_arrow(X) else getattr(X, "columns", ()))
 
 
 def of_one_length(columns: Mapping[str, Any]) -> list[Any]:
@@ -65,7 +70,7 @@ def categorical_columns(X: Any) -> list[str]:
 
     A category written 3 is a name, not a quantity, so such a column is never read as numbers.
     """
-    kinds = X.schema.types if hasattr(X, "column_names") else getattr(X, "dtypes", ())
+    kinds = X.schema.types if _is_arrow(X) else getattr(X, "dtypes", ())
     return [str(n) for n, kind in zip(column_names(X), kinds, strict=False) if is_category(kind)]
 
 
