@@ -125,7 +125,8 @@ def check_directions(
 
 def check_signs(name: str, given: Any, table: Any = None) -> None:
     """Raise `ValueError` unless `table`, by default what was given, holds -1, 0 and +1 alone."""
-    if not np.all(np.isin(given if table is None else table, (-1, 0, 1))):
+    signs = np.asarray(given if table is None else table)
+    if not set(signs.ravel().tolist()) <= {-1, 0, 1}:
         raise ValueError(
             f"`{name}={given}` must hold -1 (decreasing), 0 (free) or +1 (increasing)"
         )

@@ -12,12 +12,14 @@ import math
 import os
 import stat
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from isotone import limits
 
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # pipes would wait
+_NESTED = (dict, list)
 _KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
@@ -104,14 +106,10 @@ def _integer(text: str) -> int:
 
 
 def _check_nesting(value: Any) -> None:
-    layer, depth = [value], 0
+    layer: list[Any] = [[value]]
+    depth = -1
     while layer:
         limits.NESTING.check(depth)
-        layer, depth = [inner for outer in layer for inner in _containers(outer)], depth + 1
-
-
-def _containers(value: Any) -> list[Any]:
-    """The lists and objects that are entries of `value`."""
-    entries = value.values() if isinstance(value, dict) else value
-    inner = entries if isinstance(value, dict | list) else ()
-    return [entry for entry in inner if isinstance(entry, dict | list)]
+        inside = (outer.values() if isinstance(outer, dict) else outer for outer in layer)
+        entries = chain.from_iterable(inside)
+        layer, depth = [entry for entry in entries if isinstance(entry, _NESTED)], depth + 1

@@ -31,15 +31,11 @@ _ITEM_BYTES = {"F64": 8, "F32": 4}
 
 def write(path: str | Path, content: dict[str, Any], arrays: Arrays) -> None:
     """Write `content` (JSON) and `arrays` to one file, whole or not at all."""
-    text = json.dumps(content, allow_nan=False)
-    # The content is a text within the text, so that the checksum is about every character of it.
-    meta = {"format": FORMAT_VERSION, "checksum": checksum(text, arrays), "content": text}
-    outer = json.dumps(meta)
-    _check_room(path, outer, arrays)
-    data = safetensors.numpy.save(
-        {name: np.ascontiguousarray(array) for name, array in arrays.items()},
-        metadata={"isotone": outer},
-    )
+    text = _text_of(content)
+    try:
+        data = _pack(text, arrays)
+    except ValueError as error:
+        raise _error(path, "could not be read back", str(error)) from error
     with replacing(Path(path)) as temporary:
         temporary.write_bytes(data)
 
@@ -68,11 +64,6 @@ def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
         raise _error(
             path, "does not match its checksum", "it was altered or damaged; copy it again"
         )
-    for name, array in arrays.items():
-        if not np.all(np.isfinite(array)):
-            raise _error(
-                path, f"has NaN or infinity in {name!r}", "train and save the model again"
-            )
     content = _parse(str(meta.get("content")), path)
     if not isinstance(content, dict):
         raise _error(path, "has no content", "save the model again")
@@ -83,24 +74,36 @@ def checksum(text: str, arrays: Arrays) -> str:
     """SHA-256 over a text and every array: names, types, shapes and numbers."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        digest.update(json.dumps([name, little.dtype.str, list(array.shape)]).encode())
-        digest.update(little.tobytes())
+        array = arrays[name]
+        little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+        digest.update(json.dumps([name, little.dtype.str, array.shape]).encode())
+        digest.update(little.data)
     return digest.hexdigest()
 
 
-def _check_room(path: str | Path, text: str, arrays: Arrays) -> None:
-    # 256 bytes a tensor is above what safetensors writes for a name, a shape and two offsets
-    header = len(json.dumps(text)) + 256 * len(arrays)
-    size = sum(array.nbytes for array in arrays.values())
+def _text_of(content: dict[str, Any]) -> str:
     try:
-        limits.HEADER.check(header)
-        limits.TENSORS.check(len(arrays))
-        limits.BYTES.check(size)
-        parse_json(parse_json(text)["content"])
-    except ValueError as error:
-        raise _error(path, "could not be read back", str(error)) from error
+        return json.dumps(content, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"`provenance` cannot be saved ({error}); it must hold plain JSON: text, finite "
+            "numbers, lists and dictionaries"
+        ) from error
+
+
+def _pack(text: str, arrays: Arrays) -> bytes:
+    """The bytes of a file, within the limits of `read`."""
+    limits.TENSORS.check(len(arrays))
+    limits.BYTES.check(sum(array.nbytes for array in arrays.values()))
+    parse_json(text)
+    # The content is a text within the text, so that the checksum is about every character of it.
+    meta = {"format": FORMAT_VERSION, "checksum": checksum(text, arrays), "content": text}
+    data: bytes = safetensors.numpy.save(
+        {name: np.ascontiguousarray(array) for name, array in arrays.items()},
+        metadata={"isotone": json.dumps(meta)},
+    )
+    limits.HEADER.check(int.from_bytes(data[:8], "little"))
+    return data
 
 
 def _check_header(path: Path, file: BinaryIO, size: int) -> str:

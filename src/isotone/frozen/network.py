@@ -117,11 +117,10 @@ class FrozenNetwork:
         object.__setattr__(self, "joint_cst", tuple(joint))
 
     def _follows_features(self) -> bool:
-        """Whether the columns are the features under their names; others in order are refused."""
+        """Whether columns of numbers must take the features' names; turned ones are refused."""
         names, given = self.inputs.names, tuple(self.features)
-        turned = names != given and sorted(names) == sorted(given)
-        plain = self.inputs.is_plain and not self.inputs.copies and not turned
-        return plain and len(names) in (0, len(given))
+        plain = self.inputs.is_plain and not self.inputs.copies and names != given
+        return plain and len(names) in (0, len(given)) and sorted(names) != sorted(given)
 
     def _check_choices(self) -> None:
         allowed = {
@@ -381,13 +380,6 @@ class FrozenNetwork:
             "provenance": dict(self.provenance),
             "certificate": None if self.certificate is None else dict(self.certificate),
         }
-        try:
-            json.dumps(content, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ValueError(
-                f"`provenance` cannot be saved ({error}); it must hold plain JSON: text, finite "
-                "numbers, lists and dictionaries"
-            ) from error
         modelfile.write(path, content, self._arrays())
 
     def _definition(self) -> dict[str, Any]:

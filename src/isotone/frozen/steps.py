@@ -58,12 +58,12 @@ class StepKind(ABC):
     @property
     def arrays(self) -> Arrays:
         """The arrays of its own, by name."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+        return {}
 
     def describe(self, numbers: bool) -> dict[str, Any]:
         """What it is, as model files and JSON write it; with the arrays if `numbers`."""
-        names = [field.name for field in fields(self) if numbers or field.name not in self.arrays]
+        left_out = {} if numbers else self.arrays
+        names = [field.name for field in fields(self) if field.name not in left_out]
         return {"kind": self.kind} | {name: _plain(getattr(self, name), numbers) for name in names}
 
 
@@ -102,6 +102,10 @@ class Dense(StepKind):
 
     def __str__(self) -> str:
         return f"dense {self.weight.shape[1]}→{self.weight.shape[0]}"
+
+    @property
+    def arrays(self) -> Arrays:
+        return {"weight": self.weight, "bias": self.bias}
 
     @cached_property
     def norms(self) -> MatrixNorms:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -165,8 +165,8 @@ def decode(column: Column, codes: Floats) -> list[Any]:
 
 def to_dict(column: Column) -> dict[str, Any]:
     """A column as JSON can hold it."""
-    content = {"kind": column.kind} | asdict(column)
-    return {name: list(v) if isinstance(v, tuple) else v for name, v in content.items()}
+    values = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(column).items()}
+    return {"kind": column.kind} | values
 
 
 def from_dict(data: dict[str, Any]) -> Column:
@@ -207,7 +207,11 @@ def _check_name(name: Any) -> None:
 
 def _is_unicode(text: str) -> bool:
     """Whether a text can be written; half of a surrogate pair cannot."""
-    return not any(0xD800 <= ord(letter) < 0xE000 for letter in text)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _checked_fill(name: str, fill: Any) -> float | None:

@@ -248,8 +248,7 @@ def finite_table(X: ArrayLike, features: Sequence[str] | None = None) -> Floats:
 
 def numbers(values: Any) -> Floats:
     """A list from a file as an array; `ValueError` unless it holds numbers and nothing else."""
-    good = isinstance(values, list) and all(type(value) in (int, float) for value in values)
-    if not good:
+    if not isinstance(values, list) or not set(map(type, values)) <= {int, float}:
         raise ValueError(f"a list of numbers was expected; got {values!r:.100}")
     return np.array(values, dtype=np.float64)
 
