@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +22,8 @@ def add(a: ArrayLike, b: ArrayLike) -> Floats:
     """Upper bound on a + b; exact where one of them is zero."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     with np.errstate(over="ignore"):
-        return np.where((a == 0) | (b == 0), a + b, _up(a + b))
+        result = a + b
+        return np.where((a == 0) | (b == 0), result, _up(result))
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> Floats:
@@ -71,7 +73,10 @@ def sum_down(terms: list[float]) -> float:
 
 def total(values: ArrayLike) -> float:
     """Upper bound on the sum of non-negative numbers: correctly rounded, then one step up."""
-    numbers = np.asarray(values, float).ravel().tolist()
+    return _total(np.asarray(values, float).ravel().tolist())
+
+
+def _total(numbers: list[float]) -> float:
     try:
         result = math.fsum(numbers)
     except OverflowError:
@@ -81,7 +86,7 @@ def total(values: ArrayLike) -> float:
 
 def totals(matrix: Floats) -> Floats:
     """Upper bounds on the sums of the rows of a non-negative matrix."""
-    return np.array([total(row) for row in matrix])
+    return np.array([_total(row) for row in matrix.tolist()])
 
 
 def root(values: Floats) -> Floats:
@@ -120,6 +125,16 @@ class MatrixNorms:
     row_max: Floats
     sum: float
     max: float
+
+    @cached_property
+    def growth(self) -> Floats:
+        """By how much the 1-norm and the ∞-norm can grow: each from the one, from the other."""
+        return np.array([[self.column_sum.max(), self.sum], [self.max, self.row_sum.max()]])
+
+    @cached_property
+    def row_growth(self) -> Floats:
+        """What every output can be, from the 1-norm and from the ∞-norm, (2, n_out)."""
+        return np.array([self.row_max, self.row_sum])
 
     @classmethod
     def of(cls, matrix: Reals) -> MatrixNorms:

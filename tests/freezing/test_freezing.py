@@ -271,7 +271,7 @@ def test_what_freezing_itself_could_get_wrong_is_noticed(monkeypatch: pytest.Mon
     network = MonotonicNetwork([2, 8, 1], monotonic_cst=[1, 1])
     saturate(network)
     with monkeypatch.context() as patch:
-        patch.setattr(margin, "_leave_margin", lambda frozen: frozen)
+        patch.setattr(margin, "_leave_margin", lambda frozen, error: frozen)
         with pytest.raises(RuntimeError, match="fails its certificate"):
             freeze(network)
     with monkeypatch.context() as patch:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from isotone.frozen.activations import ACTIVATIONS
 from isotone.frozen.network import FrozenNetwork
@@ -82,66 +83,67 @@ def constants(steps: Steps, lipschitz: Floats, metric: Metric) -> Floats:
     a network respects what it claims if all are at most 1.
     """
     if metric == "1":
-        largest: Floats = divide(slopes(steps, len(lipschitz)), lipschitz).max(axis=1)
-        return largest
+        return steepest(slopes(steps, len(lipschitz)), lipschitz)
     return _Growth().run(steps, _Ball.of(lipschitz, metric)).rows()[:, 0]
+
+
+def steepest(slope_bounds: Floats, lipschitz: Floats) -> Floats:
+    """The `constants` of the 1-norm, from bounds on the slopes, (n_outputs,)."""
+    largest: Floats = divide(slope_bounds, lipschitz).max(axis=1)
+    return largest
 
 
 def layer_bounds(steps: Steps) -> list[tuple[str, float, float]]:
     """Name, 1-norm and ∞-norm bound of every step."""
-    in_one, in_inf = Change(np.ones(1), np.ones(1)), Change(np.full(1, math.inf), np.ones(1))
+    in_one_and_inf = Change(np.array([[1.0, math.inf], [1.0, 1.0]]))
     result = []
     for step in steps:
         if isinstance(step, Dense):
-            bound = float(step.norms.column_sum.max()), float(step.norms.row_sum.max())
+            growth = step.norms.growth
         else:
-            one, inf = (_Growth().run((step,), Motion(c, 1)).change for c in (in_one, in_inf))
-            bound = float(one.one[0]), float(inf.inf[0])
-        result.append((str(step), *bound))
+            growth = _Growth().run((step,), Motion(in_one_and_inf, 1)).change.both
+        result.append((str(step), float(growth[0, 0]), float(growth[1, 1])))
     return result
 
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Bounds on the 1-norm and ∞-norm of a change of the units; arrays hold several changes."""
+    """Bounds on the 1-norms and on the ∞-norms of changes of the units, (2, n_changes)."""
 
-    one: Floats
-    inf: Floats
+    both: Floats
+
+    @classmethod
+    def of(cls, one: ArrayLike, inf: ArrayLike) -> Change:
+        return cls(np.array([np.atleast_1d(one), np.atleast_1d(inf)]))
+
+    @property
+    def first(self) -> Change:
+        return Change(self.both[:, :1])
 
     def __add__(self, other: Change) -> Change:
-        return Change(add(self.one, other.one), add(self.inf, other.inf))
+        return Change(add(self.both, other.both))
 
     def __mul__(self, factor: float) -> Change:
-        return Change(multiply(factor, self.one), multiply(factor, self.inf))
+        return Change(multiply(factor, self.both))
 
     def through(self, norms: MatrixNorms) -> Change:
-        """The largest change after a matrix."""
-        column, row = norms.column_sum.max(), norms.row_sum.max()
-        return Change(
-            np.minimum(multiply(column, self.one), multiply(norms.sum, self.inf)),
-            np.minimum(multiply(row, self.inf), multiply(norms.max, self.one)),
-        )
+        """The largest changes after a matrix."""
+        return Change(multiply(norms.growth[:, :, None], self.both).min(axis=1))
 
     def rows(self, norms: MatrixNorms) -> Floats:
-        """The largest change of every single unit after a matrix, (n_out, n_changes)."""
-        by_one = multiply(norms.row_max[:, None], np.atleast_1d(self.one))
-        by_inf = multiply(norms.row_sum[:, None], np.atleast_1d(self.inf))
-        return np.minimum(by_one, by_inf)
+        """The largest changes of every single unit after a matrix, (n_out, n_changes)."""
+        least: Floats = multiply(norms.row_growth[:, :, None], self.both[:, None]).min(axis=0)
+        return least
 
 
-def _each(value: float, width: int) -> Change:
-    """The same change of every unit."""
-    return Change(multiply(width, value), np.asarray(value))
+def _each(value: ArrayLike, width: int) -> Change:
+    """The same change, or changes, of every unit."""
+    return Change.of(multiply(width, value), value)
 
 
-def _weigh(weights: tuple[float, ...], parts: list[Change]) -> Change:
-    """The change of a weighted sum."""
-    scaled = (part * abs(w) for w, part in zip(weights, parts, strict=True))
-    return reduce(Change.__add__, scaled)
-
-
-def _weigh_rows(weights: tuple[float, ...], parts: list[Floats]) -> Floats:
-    return reduce(add, (multiply(abs(w), part) for w, part in zip(weights, parts, strict=True)))
+def _weigh(weights: tuple[float, ...], parts: list[Floats]) -> Floats:
+    """Bounds on a weighted sum, from those on its parts, (n_a, n_b) each."""
+    return reduce(add, multiply(np.abs(weights)[:, None, None], np.array(parts)))
 
 
 class Motion:
@@ -155,7 +157,7 @@ class Motion:
 
     def _alike(self) -> Floats:
         """No unit moves further than all together."""
-        return np.tile(np.minimum(self.change.one, self.change.inf), (self.width, 1))
+        return np.tile(self.change.both.min(axis=0), (self.width, 1))
 
     def through(self, step: Dense) -> Motion:
         """After a dense step."""
@@ -168,11 +170,10 @@ class _Single(Motion):
 
     @classmethod
     def of(cls, n_features: int) -> _Single:
-        ones = np.ones(n_features)
-        return cls(Change(ones, ones), n_features)
+        return cls(Change(np.ones((2, n_features))), n_features)
 
     def through(self, step: Dense) -> Motion:
-        change = Change(step.norms.column_sum, step.norms.column_max)
+        change = Change.of(step.norms.column_sum, step.norms.column_max)
         return Motion(change, len(step.bias), lambda: np.abs(step.weight.astype(np.float64)))
 
 
@@ -185,13 +186,13 @@ class _Ball(Motion):
     @classmethod
     def of(cls, lipschitz: Floats, metric: Metric) -> _Ball:
         unit = divide(np.ones((1, len(lipschitz))), lipschitz)
-        ball = cls(Change(_dual_norms(unit, metric), unit.max(axis=1)), len(lipschitz))
+        ball = cls(Change.of(_dual_norms(unit, metric), unit.max(axis=1)), len(lipschitz))
         ball.lipschitz, ball.metric = lipschitz, metric
         return ball
 
     def through(self, step: Dense) -> Motion:
         rows = _dual_norms(divide(np.abs(step.weight), self.lipschitz), self.metric)
-        change = Change(np.array([total(rows)]), np.array([rows.max()]))
+        change = Change.of(total(rows), rows.max())
         return Motion(change, len(step.bias), lambda: rows[:, None])
 
 
@@ -214,8 +215,8 @@ class _Growth(Language[Motion]):
 
     def members(self, step: Members, h: Motion, copies: bool) -> Motion:
         parts, weights = self.parts(step, h, copies), step.weights
-        change = _weigh(weights, [part.change for part in parts])
-        rows = lambda: _weigh_rows(weights, [part.rows() for part in parts])  # noqa: E731
+        change = Change(_weigh(weights, [part.change.both for part in parts]))
+        rows = lambda: _weigh(weights, [part.rows() for part in parts])  # noqa: E731
         return Motion(change, parts[0].width, rows)
 
 
@@ -235,16 +236,15 @@ def _rounding_errors(frozen: FrozenNetwork) -> Floats:
     n, copies = frozen.n_features, frozen.copies
     reach = np.full(n, frozen.clip) if copies is None else copies.reach
     n_roundings = n + (1 if copies is None else 2)  # see `_Rounding.dense`
-    size = Change(np.asarray(total(reach)), reach.max())
-    none = np.zeros(())
-    numbers = Numbers(size, Change(none, none), n, reach, none, copies is not None)
+    size = Change.of([total(reach), 0.0], [reach.max(), 0.0])
+    numbers = Numbers(size, np.array([reach, np.zeros(n)]), copies is not None)
     g = _Rounding(frozen.precision).run(frozen.steps, numbers, copies is not None)
     unit, tiny, _ = _ARITHMETIC[frozen.precision]
-    sizes = add(g.sizes, totals(multiply(np.abs(frozen.residual), reach)))
+    sizes = add(g.each[0], totals(multiply(np.abs(frozen.residual), reach)))
     fresh = add(multiply(gamma(n_roundings, unit), sizes), n_roundings * tiny)
-    errors = add(fresh, g.errors)
+    errors = add(fresh, g.each[1])
     _refuse_overflow(add(sizes, errors), frozen.precision)
-    return np.broadcast_to(errors, (frozen.n_outputs,))
+    return errors
 
 
 def _refuse_overflow(size: Floats, precision: str) -> None:
@@ -258,18 +258,18 @@ class Numbers:
 
     Parameters
     ----------
-    size, error : of all of them together
-    width : how many they are
-    sizes, errors : of every single one, or one number for all
+    together : their size and error as two changes
+    each : size and error of every single one, (2, n_units)
     copies : whether they are copies of columns
     """
 
-    size: Change
-    error: Change
-    width: int
-    sizes: Floats
-    errors: Floats
+    together: Change
+    each: Floats
     copies: bool = False
+
+    @property
+    def width(self) -> int:
+        return len(self.each[0])
 
 
 class _Rounding(Language[Numbers]):
@@ -290,45 +290,41 @@ class _Rounding(Language[Numbers]):
         n_roundings = n_in + (2 if h.copies else 1)
         g, underflow = gamma(n_roundings, self.unit), n_roundings * self.tiny
         bias = np.abs(step.bias.astype(np.float64))
-        exact = add(h.size.rows(step.norms)[:, 0], bias)
+        size, error = h.together.rows(step.norms).T
+        exact = add(size, bias)
         if h.copies:
-            exact = np.minimum(exact, add(totals(multiply(np.abs(step.weight), h.sizes)), bias))
-        fresh = add(multiply(g, exact), underflow)
-        sizes, errors = add(exact, fresh), add(h.error.rows(step.norms)[:, 0], fresh)
+            exact = np.minimum(exact, add(totals(multiply(np.abs(step.weight), h.each[0])), bias))
+        each = add([exact, error], add(multiply(g, exact), underflow))
         # all outputs together: the 1-norm is often better bounded as a whole
-        grown = h.size.through(step.norms)
-        exact_one = np.minimum(total(exact), add(grown.one, total(bias)))
+        size_one, error_one = h.together.through(step.norms).both[0]
+        exact_one = np.minimum(total(exact), add(size_one, total(bias)))
         fresh_one = add(multiply(g, exact_one), multiply(n_out, underflow))
-        error_one = add(h.error.through(step.norms).one, fresh_one)
-        _refuse_overflow(sizes, self.precision)
-        size, error = add(exact_one, fresh_one), Change(error_one, errors.max())
-        return Numbers(Change(size, sizes.max()), error, n_out, sizes, errors)
+        _refuse_overflow(each[0], self.precision)
+        return Numbers(Change.of(add([exact_one, error_one], fresh_one), each.max(axis=1)), each)
 
     def sort(self, step: Sort, h: Numbers) -> Numbers:
-        return self._alike(h.size, h.error, h.width)
+        return self._alike(h.together, h.width)
 
     def pointwise(self, step: Pointwise, h: Numbers) -> Numbers:
         activation = ACTIVATIONS[step.name]
-        size = h.size * step.constant + _each(activation.at_zero, h.width)
+        size = h.together * step.constant + _each([activation.at_zero, 0.0], h.width)
         # a float64 computation that may round a product, then one rounding to the precision
-        rounding = size * (2 * self.unit) + _each(activation.error + 4 * self.tiny, h.width)
-        return self._alike(size + rounding, h.error * step.constant + rounding, h.width)
+        fresh = size.first * (2 * self.unit) + _each(activation.error + 4 * self.tiny, h.width)
+        return self._alike(size + fresh, h.width)
 
     def members(self, step: Members, h: Numbers, copies: bool) -> Numbers:
         """A term is rounded as a product, then once in every sum that it enters: S times."""
         n, weights = len(step.members), step.weights
         g, underflow = gamma(n + 1, self.unit), (n + 1) * self.tiny
         parts = self.parts(step, h, copies)
-        exact = _weigh_rows(weights, [part.sizes for part in parts])
-        fresh = add(multiply(g, exact), underflow)
-        sizes = add(exact, fresh)
-        errors = add(_weigh_rows(weights, [part.errors for part in parts]), fresh)
-        together = _weigh(weights, [part.size for part in parts])
-        rounding = together * g + _each(underflow, parts[0].width)
-        error = _weigh(weights, [part.error for part in parts]) + rounding
-        _refuse_overflow(sizes, self.precision)
-        return Numbers(together + rounding, error, parts[0].width, sizes, errors)
+        exact = _weigh(weights, [part.each for part in parts])
+        each = add(exact, add(multiply(g, exact[0]), underflow))
+        together = Change(_weigh(weights, [part.together.both for part in parts]))
+        fresh = together.first * g + _each(underflow, parts[0].width)
+        _refuse_overflow(each[0], self.precision)
+        return Numbers(together + fresh, each)
 
-    def _alike(self, size: Change, error: Change, width: int) -> Numbers:
-        _refuse_overflow(size.inf, self.precision)
-        return Numbers(size, error, width, size.inf, error.inf)
+    def _alike(self, together: Change, width: int) -> Numbers:
+        largest = together.both[1]
+        _refuse_overflow(largest[0], self.precision)
+        return Numbers(together, np.repeat(largest[:, None], width, axis=1))

@@ -323,7 +323,11 @@ def certify(frozen: FrozenNetwork) -> Certificate:
     check_network("`certify` examines", frozen)
     slope_bounds = bounds.slopes(frozen.steps, frozen.n_features)
     errors = bounds.rounding_errors(frozen)
-    constants = bounds.constants(frozen.steps, frozen.lipschitz, frozen.metric)
+    constants = (
+        bounds.steepest(slope_bounds, frozen.lipschitz)
+        if frozen.metric == "1"
+        else bounds.constants(frozen.steps, frozen.lipschitz, frozen.metric)
+    )
     verdicts = by_column(frozen, judge(frozen, slope_bounds, errors))
     kept = all(v.real and v.computed is not False for v in verdicts)
     kept = kept and bool(np.all(np.isfinite(errors)))

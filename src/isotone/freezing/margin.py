@@ -56,7 +56,8 @@ def round_again(
 
 def with_margin(frozen: FrozenNetwork, grid: Grid) -> FrozenNetwork:
     """The network with the margin that its grid needs, and perhaps a coarser grid."""
-    return _leave_margin(coarsen(frozen) if grid == "auto" else frozen)
+    error = rounding_error(frozen)
+    return _leave_margin(coarsen(frozen, error) if grid == "auto" else frozen, error)
 
 
 def certified(frozen: FrozenNetwork) -> tuple[FrozenNetwork, Certificate]:
@@ -73,9 +74,9 @@ def spacing(grid: Grid, precision: Precision) -> float | None:
     return FINEST_GRID if precision == "float64" else None
 
 
-def _leave_margin(frozen: FrozenNetwork) -> FrozenNetwork:
+def _leave_margin(frozen: FrozenNetwork, error: float) -> FrozenNetwork:
     """Shrink the columns of the first step until every slope of g leaves the margin it must."""
-    margin = _margin(frozen)
+    margin = _margin(error, frozen.grid)
     constrained = np.any(frozen.monotonic_cst != 0, axis=0)
     # the residual is what must be left room for; float32 may have rounded it below λ
     room = np.where(constrained, _least_residual(frozen), frozen.lipschitz)
@@ -122,26 +123,24 @@ def _least_residual(frozen: FrozenNetwork) -> Floats:
     return least
 
 
-def _margin(frozen: FrozenNetwork) -> float:
-    """2E / q, or nothing where no promise is made about computed scores."""
-    if frozen.grid is None or not np.any(frozen.monotonic_cst):
-        return 0.0
-    return _margin_of(float(bounds.rounding_errors(frozen).max()), frozen.grid)
+def rounding_error(frozen: FrozenNetwork) -> float:
+    """E, or nothing where no promise is made about computed scores; that of any grid."""
+    promised = frozen.grid is not None and np.any(frozen.monotonic_cst)
+    return float(bounds.rounding_errors(frozen).max()) if promised else 0.0
 
 
-def _margin_of(error: float, grid: float) -> float:
+def _margin(error: float, grid: float | None) -> float:
     """2E / q."""
-    return float(divide(multiply(2.0, error), grid))
+    return 0.0 if grid is None else float(divide(multiply(2.0, error), grid))
 
 
-def coarsen(frozen: FrozenNetwork) -> FrozenNetwork:
+def coarsen(frozen: FrozenNetwork, error: float) -> FrozenNetwork:
     """Take the finest grid whose margin is a small share of λ, as the residual has it."""
     constrained = np.any(frozen.monotonic_cst != 0, axis=0)
     if frozen.grid is None or not np.any(constrained):
         return frozen
-    least = MARGIN * float(_least_residual(frozen)[constrained].min())
-    error, grid = float(bounds.rounding_errors(frozen).max()), frozen.grid  # E is that of any grid
-    while _margin_of(error, grid) > least and grid < COARSEST_GRID:
+    least, grid = MARGIN * float(_least_residual(frozen)[constrained].min()), frozen.grid
+    while _margin(error, grid) > least and grid < COARSEST_GRID:
         grid *= 2.0
     return frozen if grid == frozen.grid else replace(frozen, grid=grid)
 

@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from isotone.certificate.certify import certify
-from isotone.freezing.margin import coarsen
+from isotone.freezing.margin import coarsen, rounding_error
 from isotone.frozen.joint import JointDirection, describe_joint
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, Steps, change_first
@@ -101,7 +101,7 @@ class Coordinates:
             monotonic_cst=directions,
             joint_cst=tuple(joint_cst),
         )
-        changed = coarsen(changed)
+        changed = coarsen(changed, rounding_error(changed))
         is_own = np.isin(np.arange(frozen.n_features), inputs)
         for share in _SHARES:
             factors = np.where(is_own, 1.0 - share, 1.0)
