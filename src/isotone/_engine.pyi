@@ -8,6 +8,7 @@ indices int16. Those of the trainer are float32 or float64 throughout, one row p
 from collections.abc import Sequence
 from typing import Any
 
+INTERFACE: int
 MAX_GROUP_SIZE: int
 MAX_WIDTH: int
 MAX_STEPS: int

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from isotone._engine import enter_default_state, leave_default_state
+from isotone.compiled import engine
 
 
 @contextmanager
@@ -25,8 +25,8 @@ def ieee_arithmetic() -> Iterator[None]:
     ...     2.0**-1074 > 0.0
     True
     """
-    found = enter_default_state()
+    found = engine.enter_default_state()
     try:
         yield
     finally:
-        leave_default_state(found)
+        engine.leave_default_state(found)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
-from isotone._engine import comparators
+from isotone.compiled import engine
 from isotone.elementary import EXP_LIMIT, EXP_SERIES, LN2, LN2_HIGH, LN2_LOW, LOG_SERIES
 from isotone.frozen.activations import LOG1P_SERIES
 from isotone.frozen.steps import Pointwise
@@ -147,7 +147,7 @@ def rounds(group_size: int, n_units: int) -> list[Pairs]:
     """
     depth = [0] * group_size
     result: list[Pairs] = []
-    for i, j in comparators(group_size):
+    for i, j in engine.comparators(group_size):
         at = max(depth[i], depth[j])
         depth[i] = depth[j] = at + 1
         if at == len(result):

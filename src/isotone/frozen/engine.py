@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
+from isotone.compiled import engine
 from isotone.frozen.program import Instruction, flatten
 from isotone.inputs.chain import Policy, check_policy
 from isotone.inputs.frames import has_names, is_dictionary
@@ -20,14 +21,6 @@ from isotone.typing import Floats, Reals
 
 if TYPE_CHECKING:
     from isotone.frozen.network import FrozenNetwork
-
-try:
-    from isotone._engine import Program, instruction_sets
-except ImportError as error:  # pragma: no cover
-    raise ImportError(
-        f"isotone's compiled part cannot be loaded ({error}); it was not built or is for another "
-        "Python: install isotone again with pip, which compiles it"
-    ) from error
 
 
 class Engine:
@@ -89,7 +82,7 @@ class Engine:
     @staticmethod
     def instruction_sets() -> list[str]:
         """Those that this machine runs, slowest first."""
-        return instruction_sets()
+        return engine.instruction_sets()
 
     def __call__(self, X: Any, out: Reals | None = None) -> Reals:
         """Score raw rows.
@@ -203,10 +196,10 @@ class Engine:
         return (n_rows,) if self._n_outputs == 1 else (n_rows, self._n_outputs)
 
 
-def _compile(network: FrozenNetwork, threads: int, isa: str) -> Program:
+def _compile(network: FrozenNetwork, threads: int, isa: str) -> engine.Program:
     scaling, copies = network.scaling, network.copies
     numbers = np.stack([scaling.offset, scaling.floor, scaling.center, scaling.factor], axis=1)
-    program = Program(
+    program = engine.Program(
         network.precision,
         scaling.log.tolist(),
         numbers,
@@ -223,7 +216,7 @@ def _compile(network: FrozenNetwork, threads: int, isa: str) -> Program:
     return program
 
 
-def _add(program: Program, i: Instruction) -> None:
+def _add(program: engine.Program, i: Instruction) -> None:
     """Append an instruction to a compiled program."""
     match i.kind:
         case "dense" | "look_up":

@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isotone import limits
-from isotone._engine import find_probabilities
 from isotone.arithmetic import ieee_arithmetic
 from isotone.checks import check_choice, check_signs
+from isotone.compiled import engine
 from isotone.elementary import divides, snap_grid
 from isotone.frozen import modelfile
 from isotone.frozen.engine import Engine
@@ -370,7 +370,7 @@ class FrozenNetwork:
             )
         z = np.ascontiguousarray(score, np.float64)
         probabilities = np.empty_like(z)
-        find_probabilities(z, probabilities)
+        engine.find_probabilities(z, probabilities)
         return probabilities
 
     @ieee_arithmetic()

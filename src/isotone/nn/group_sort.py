@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 from torch.autograd import Function, forward_ad
 
-from isotone import _engine, limits
+from isotone import limits
 from isotone.checks import check_divides
+from isotone.compiled import engine
 
 _Kernel = Callable[[Any, Any, Any], None]
 _ENGINE_DTYPES = (torch.float32, torch.float64)
@@ -86,7 +87,7 @@ def _rows(x: Tensor, group_size: int) -> np.ndarray[Any, Any]:
 
 def _sort_values(x: Tensor, group_size: int) -> Tensor:
     values = torch.empty_like(x)
-    _engine.group_sort(_rows(x, group_size), _rows(values, group_size))
+    engine.group_sort(_rows(x, group_size), _rows(values, group_size))
     return values
 
 
@@ -96,7 +97,7 @@ class _GroupSort(Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, group_size: int) -> Tensor:
         values, index = torch.empty_like(x), torch.empty_like(x, dtype=torch.int16)
-        _engine.group_sort_index(
+        engine.group_sort_index(
             _rows(x, group_size), _rows(values, group_size), _rows(index, group_size)
         )
         ctx.save_for_backward(index)
@@ -106,7 +107,7 @@ class _GroupSort(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (index,) = ctx.saved_tensors
-        return _move(grad, index, ctx.group_size, _engine.scatter, _engine.gather), None
+        return _move(grad, index, ctx.group_size, engine.scatter, engine.gather), None
 
 
 def _move(

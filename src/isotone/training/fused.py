@@ -20,8 +20,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isotone import _engine
 from isotone.checks import check_choice, check_count, check_finite, check_weights
+from isotone.compiled import engine
 from isotone.training.fields import Field, Looked, compress
 from isotone.training.rows import Labels, Rows, check_features, check_order, check_targets
 from isotone.training.stack import (
@@ -120,7 +120,7 @@ class FusedTrainer:
         self._dtype = np.dtype(check_choice("precision", precision, get_args(Precision)))
         learns = lipschitz_max is not None
         self.fields = check_fields(fields, self.layers[0])
-        self._stack = _engine.Stack(self.layers, group_sizes, chain, loss, learns, self.fields)
+        self._stack = engine.Stack(self.layers, group_sizes, chain, loss, learns, self.fields)
         scale = self._per_member("feature_scale", feature_scale, self.layers[0], positive=learns)
         self._constants = {
             "bounds": self._per_member("bounds", bounds, len(group_sizes), positive=True),
@@ -178,7 +178,7 @@ class FusedTrainer:
         n_steps = -(-n_visits // check_count("batch_size", batch_size))
         schedule = self._schedule(n_steps, learning_rates)
         losses = np.empty(self.n_members)
-        _engine.train(
+        engine.train(
             self._stack,
             **self._constants,
             parameters=self._parameters,
@@ -294,7 +294,7 @@ class FusedTrainer:
         **outputs: Reals,
     ) -> Floats:
         losses = np.empty(self.n_members)
-        _engine.evaluate(
+        engine.evaluate(
             self._stack,
             **self._constants,
             parameters=self._parameters,

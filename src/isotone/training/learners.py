@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isotone import _engine
 from isotone.checks import check_choice
+from isotone.compiled import engine
 from isotone.losses import (
     AbsoluteError,
     CrossEntropy,
@@ -114,7 +114,7 @@ def why_too_large(layers: Sequence[int]) -> str | None:
     """Why the fused backend cannot train networks of these widths, or None."""
     n_layers = len(layers) - 1
     n_parameters = sum((n_in + 1) * n_out for n_in, n_out in pairwise(layers))
-    if n_layers > _engine.MAX_LAYERS or n_parameters > _engine.MAX_PARAMETERS:
+    if n_layers > engine.MAX_LAYERS or n_parameters > engine.MAX_PARAMETERS:
         return f"it is for small networks, not for {n_layers} layers of {n_parameters} numbers"
     return None
 

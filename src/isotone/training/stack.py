@@ -8,8 +8,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from isotone import _engine, limits
+from isotone import limits
 from isotone.checks import check_choice, check_count, check_divides
+from isotone.compiled import engine
 from isotone.training.fields import Field
 
 FusedLoss = Literal["cross_entropy", "squared_error", "absolute_error", "hinge", "quantile"]
@@ -31,17 +32,17 @@ def check_fields(fields: Sequence[int | Field], n_features: int) -> tuple[Field,
 
 
 def check_layers(layers: Sequence[int]) -> list[int]:
-    if not 2 <= len(layers) <= _engine.MAX_LAYERS + 1:
+    if not 2 <= len(layers) <= engine.MAX_LAYERS + 1:
         raise ValueError(
             f"`layers={list(layers)}` must name the numbers of features, of hidden units and of "
-            f"outputs, for between 1 and {_engine.MAX_LAYERS} layers"
+            f"outputs, for between 1 and {engine.MAX_LAYERS} layers"
         )
     counts = [check_count("layers", width) for width in layers]
     n_parameters = sum((n_in + 1) * n_out for n_in, n_out in pairwise(counts))
-    if n_parameters > _engine.MAX_PARAMETERS:
+    if n_parameters > engine.MAX_PARAMETERS:
         raise ValueError(
             f"`layers={counts}` make {n_parameters} parameters but at most "
-            f"{_engine.MAX_PARAMETERS} are possible here; train large networks with torch"
+            f"{engine.MAX_PARAMETERS} are possible here; train large networks with torch"
         )
     return counts
 

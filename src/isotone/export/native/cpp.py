@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from isotone import _engine
+from isotone.compiled import engine
 from isotone.export.claim import Claim
 from isotone.export.native import source
 from isotone.export.native.header import Header
@@ -19,11 +19,11 @@ from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.program import Instruction, flatten
 from isotone.typing import Precision, Reals
 
-RUNTIME = Path(_engine.__file__).with_name("isotone.hpp")  # installed beside the extension
+RUNTIME = Path(engine.__file__).with_name("isotone.hpp")  # installed beside the extension
 
 _NAN = "std::numeric_limits<double>::quiet_NaN()"
 _UNROLLED = 32  # max_unrolled_size of isotone.hpp; larger groups walk a list of comparators
-_STACK = _engine.MAX_STACK_BYTES  # of workspace that a call may take
+_STACK = engine.MAX_STACK_BYTES  # of workspace that a call may take
 _VECTOR = 64  # bytes of the widest vector
 _BLOCK = 32768  # bytes of features that are encoded at a time
 
@@ -149,7 +149,7 @@ class _Model:
         if size <= _UNROLLED:
             self.sizes |= {size} - {1}
             return "{}"
-        name, pairs = f"comparators_{size}", _engine.comparators(size)
+        name, pairs = f"comparators_{size}", engine.comparators(size)
         if not any(f" {name}[" in array for array in self.arrays):
             literals = source.braces((f"{{{i}, {j}}}" for i, j in pairs), " " * 4)
             self.arrays.append(f"inline constexpr isotone::Comparator {name}[] = {literals};")

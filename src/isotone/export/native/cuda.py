@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from isotone import _engine
+from isotone.compiled import engine
 from isotone.export.claim import Claim
 from isotone.export.native import source
 from isotone.export.native.header import Header
@@ -20,7 +20,7 @@ from isotone.frozen.program import Language
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort
 from isotone.typing import Reals
 
-RUNTIME = Path(_engine.__file__).with_name("scalar.cuh")  # installed beside the extension
+RUNTIME = Path(engine.__file__).with_name("scalar.cuh")  # installed beside the extension
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class _Code(Language[_Array]):
 
 def _sort_function(size: int) -> str:
     exchanges = [
-        f"    scalar::exchange(h[{i}], h[{j}]);" for i, j in _engine.comparators(size)
+        f"    scalar::exchange(h[{i}], h[{j}]);" for i, j in engine.comparators(size)
     ] or ["    (void)h;"]
     return "\n".join([f"ISOTONE_BOTH void sort_{size}(Number* h) {{", *exchanges, "}"])
 
