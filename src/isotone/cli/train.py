@@ -31,7 +31,7 @@ from isotone.cli.options import (
 )
 from isotone.cli.table.columns import Columns, choose_columns
 from isotone.cli.table.directory import is_streamed, open_rows, survey_rows
-from isotone.cli.table.rows import Sample, read_rows
+from isotone.cli.table.rows import Reading, Sample, read_rows
 from isotone.cli.table.target import TargetColumn
 from isotone.cli.terminal import output, printable
 from isotone.data.table import split_tree
@@ -156,16 +156,9 @@ def train(
         gaps_allowed=missing == "indicator",
     )
     kind, level = _loss(loss)
+    how = Reading(weights, validation, kind, missing == "indicator", positive)
     read = survey_rows if is_streamed(source) else read_rows
-    learned, training, held_out = read(
-        source,
-        columns,
-        weights=weights,
-        validation=validation,
-        loss=kind,
-        gaps_allowed=missing == "indicator",
-        positive=positive,
-    )
+    learned, training, held_out = read(source, columns, how)
     estimator = _estimator(learned, columns, kind, level, class_weight)
     estimator.set_params(
         joint_cst=[rates_of(text, "joint-cst") for text in joint_cst or ()] or None,

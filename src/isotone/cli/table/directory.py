@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from isotone.cli.table.columns import Columns, check_numbers
 from isotone.cli.table.rows import (
+    Reading,
     Sample,
     feature_cells,
     fraction_of,
     read_validation,
-    refuse_new_gaps,
     refuse_text,
     warn_of_counters,
 )
@@ -23,7 +23,6 @@ from isotone.data.dataset import Dataset, open_dataset
 from isotone.data.source import Source
 from isotone.data.survey import Survey, is_small
 from isotone.data.table import Table, open_table
-from isotone.estimators.columns import find_inputs
 from isotone.typing import Floats
 
 _FIRST_ROWS = 1000  # in which a column may count the rows
@@ -40,14 +39,7 @@ def is_streamed(table: Table) -> bool:
 
 
 def survey_rows(
-    table: Table,
-    columns: Columns,
-    *,
-    weights: str | None,
-    validation: str,
-    loss: str,
-    gaps_allowed: bool,
-    positive: str | None = None,
+    table: Table, columns: Columns, how: Reading
 ) -> tuple[TargetColumn, Sample, Sample]:
     """What is learned, all rows as a stream to train on, and rows to judge by; as `read_rows`."""
     from isotone.estimators.fitting.stream import Stream, survey
@@ -56,24 +48,21 @@ def survey_rows(
     refuse_text(table, columns)
     first = next(iter(table.batches(columns.features, _FIRST_ROWS)))
     warn_of_counters(_numbers(first.select(list(columns.features))))
-    fraction = fraction_of(validation)
+    fraction = fraction_of(how.validation)
     n_held = 0 if fraction is None else round(fraction * (table.n_rows or 0))
-    found = survey(_source(table, columns, weights), n_held, verbose=True)
-    _check_gaps(table.path, found, gaps_allowed)
+    found = survey(_source(table, columns, how.weights), n_held, verbose=True)
+    _check_gaps(table.path, found, how.gaps_allowed)
     sample = found.sample
     check_numbers(columns, _numbers(sample.X))
-    target, _ = read_target(columns.target, sample.cells, loss, sample.rows)
-    target = target.with_positive(positive)
+    target, _ = read_target(columns.target, sample.cells, how.loss, sample.rows)
+    target = target.with_positive(how.positive)
     # an estimator takes a stream in place of a table, with the targets and the weights in it
     training = Sample(Stream(found, values=partial(target_values, target)), y=None, weight=None)
     if fraction is not None:
         held = found.held
-        weight = None if weights is None else held.weight
+        weight = None if how.weights is None else held.weight
         return target, training, Sample(held.X, target_values(target, held.cells), weight)
-    inputs = find_inputs(sample.X, columns.features)
-    other = read_validation(validation, columns, inputs, target, weights, gaps_allowed)
-    refuse_new_gaps(validation, sample.X, other.X)
-    return target, training, other
+    return target, training, read_validation(columns, sample.X, target, how)
 
 
 def _source(dataset: Dataset, columns: Columns, weights: str | None) -> Source:

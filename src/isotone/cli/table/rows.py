@@ -20,7 +20,6 @@ from isotone.cli.terminal import warn
 from isotone.data.table import Table, open_table
 from isotone.estimators.columns import MAX_CATEGORIES, find_inputs
 from isotone.inputs.cells import finite_or_blank, holds_text, is_text, labels
-from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Ordered
 from isotone.inputs.frames import is_category
 from isotone.training.rows import split
@@ -43,37 +42,45 @@ class Sample:
         return Sample(self.X.take(rows), self.y[rows], weight)
 
 
-def read_rows(
-    table: Table,
-    columns: Columns,
-    *,
-    weights: str | None,
-    validation: str,
-    loss: str,
-    gaps_allowed: bool,
-    positive: str | None = None,
-) -> tuple[TargetColumn, Sample, Sample]:
+@dataclass(frozen=True)
+class Reading:
+    """How rows are read.
+
+    Parameters
+    ----------
+    weights : the column of weights, if any
+    validation : the fraction of the rows that is left out, or a table of others
+    gaps_allowed : whether values may be missing
+    positive : of two classes
+    """
+
+    weights: str | None
+    validation: str
+    loss: str
+    gaps_allowed: bool
+    positive: str | None
+
+
+def read_rows(table: Table, columns: Columns, how: Reading) -> tuple[TargetColumn, Sample, Sample]:
     """What is learned, rows to train on, and rows to judge by: a part of them, or a table."""
     refuse_text(table, columns)
-    X, cells, weight = _read(table, columns, weights)
-    _check_gaps(table.path, X, gaps_allowed)
+    X, cells, weight = _read(table, columns, how.weights)
+    _check_gaps(table.path, X, how.gaps_allowed)
     numbers = {n: X[n].to_numpy() for n in X.column_names if pa.types.is_floating(X[n].type)}
     check_numbers(columns, numbers)
     warn_of_counters(numbers)
     counted = _counted(weight, X.num_rows)
-    target, y = read_target(columns.target, cells.take(counted), loss, counted)
-    target = target.with_positive(positive)
+    target, y = read_target(columns.target, cells.take(counted), how.loss, counted)
+    target = target.with_positive(how.positive)
     sample = Sample(X.take(counted), y, None if weight is None else weight[counted])
-    fraction, inputs = fraction_of(validation), find_inputs(sample.X, columns.features)
+    fraction = fraction_of(how.validation)
     if fraction is not None:
         return target, *_split(table.path, sample, target, fraction)
-    if validation == table.path:
+    if how.validation == table.path:
         raise ValueError(
             "`--validation` is the table itself; give a table of other rows, or a fraction"
         )
-    other = read_validation(validation, columns, inputs, target, weights, gaps_allowed)
-    refuse_new_gaps(validation, sample.X, other.X)
-    return target, sample, other
+    return target, sample, read_validation(columns, sample.X, target, how)
 
 
 def fraction_of(validation: str) -> float | None:
@@ -239,17 +246,14 @@ def _check_gaps(path: str, X: pa.Table, allowed: bool) -> None:
 
 
 def read_validation(
-    path: str,
-    columns: Columns,
-    inputs: Inputs,
-    target: TargetColumn,
-    weights: str | None,
-    gaps_allowed: bool,
+    columns: Columns, training: pa.Table, target: TargetColumn, how: Reading
 ) -> Sample:
     """Rows of another table, whose categories and classes must be those of the training rows."""
+    inputs = find_inputs(training, columns.features)
     orders = {c.name: c.categories for c in inputs.columns if isinstance(c, Ordered)}
-    X, cells, weight = _read(open_table(path), replace(columns, orders=orders), weights)
-    _check_gaps(path, X, gaps_allowed)
+    table = open_table(how.validation)
+    X, cells, weight = _read(table, replace(columns, orders=orders), how.weights)
+    _check_gaps(how.validation, X, how.gaps_allowed)
     for raw in inputs.batches(X):
         codes = inputs.read(raw)
         if np.isinf(codes).any():
@@ -258,7 +262,9 @@ def read_validation(
     loss = "squared_error" if target.labels is None else "cross_entropy"
     found, y = read_target(target.name, cells.take(counted), loss, counted, varied=False)
     y = _same_classes(target, found, y)
-    return Sample(X.take(counted), y, None if weight is None else weight[counted])
+    sample = Sample(X.take(counted), y, None if weight is None else weight[counted])
+    _refuse_new_gaps(how.validation, training, sample.X)
+    return sample
 
 
 def _same_classes(target: TargetColumn, other: TargetColumn, y: NDArray[Any]) -> NDArray[Any]:
@@ -279,7 +285,7 @@ def _same_classes(target: TargetColumn, other: TargetColumn, y: NDArray[Any]) ->
     return y.astype(np.asarray(target.labels).dtype)
 
 
-def refuse_new_gaps(path: str, X: pa.Table, other: pa.Table) -> None:
+def _refuse_new_gaps(path: str, X: pa.Table, other: pa.Table) -> None:
     known = _gaps(X)
     for name, gaps in _gaps(other).items():
         if gaps.any() and not known[name].any():
