@@ -6,6 +6,7 @@ growing stops after `_PATIENCE` trees without a lower loss there.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -27,37 +28,52 @@ def _settings(name: str, sizes: tuple[int, ...]) -> list[Setting]:
     return settings
 
 
-def _tried(settings: Sequence[Setting], problem: Problem) -> Sequence[Setting]:
-    return settings[:2] if problem.quick else settings
-
-
 def _most(problem: Problem) -> int:
     return 5 if problem.quick else ROUNDS
 
 
-class LightGBM:
-    """LightGBM with its monotone constraints."""
+class _Trees(ABC):
+    """What all do: try every setting."""
 
-    name, needs, monotone = "LightGBM", "lightgbm", True
-    settings = _settings("num_leaves", (4, 8, 16, 31))
+    monotone = True
+    settings: Sequence[Setting]
 
     def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
+        tried = self.settings[:2] if problem.quick else self.settings
+        return best([self._grow(problem, setting, train, validation) for setting in tried])
+
+    @abstractmethod
+    def _grow(self, problem: Problem, setting: Setting, train: Table, validation: Table) -> Choice:
+        """How many trees a setting needs, and its loss on the validation rows."""
+
+
+def _as_model(problem: Problem, fitted: Any, nodes: int) -> Model:
+    """An estimator with the methods of scikit-learn."""
+    if problem.task == "regression":
+        return Model(lambda X: fitted.predict(X), nodes)
+    return Model(lambda X: fitted.predict_proba(X)[:, 1], nodes)
+
+
+class LightGBM(_Trees):
+    """LightGBM with its monotone constraints."""
+
+    name, needs = "LightGBM", "lightgbm"
+    settings = _settings("num_leaves", (4, 8, 16, 31))
+
+    def _grow(self, problem: Problem, setting: Setting, train: Table, validation: Table) -> Choice:
         import lightgbm
 
-        choices = []
-        for setting in _tried(self.settings, problem):
-            data = lightgbm.Dataset(train.X, train.y)
-            booster = lightgbm.train(
-                self._parameters(problem, setting),
-                data,
-                _most(problem),
-                valid_sets=[lightgbm.Dataset(validation.X, validation.y, reference=data)],
-                callbacks=[lightgbm.early_stopping(_PATIENCE, verbose=False)],
-            )
-            rounds = booster.best_iteration or _most(problem)
-            score = np.asarray(booster.predict(validation.X, num_iteration=rounds))
-            choices.append(Choice(setting, rounds, problem.loss(validation.y, score)))
-        return best(choices)
+        data = lightgbm.Dataset(train.X, train.y)
+        booster = lightgbm.train(
+            self._parameters(problem, setting),
+            data,
+            _most(problem),
+            valid_sets=[lightgbm.Dataset(validation.X, validation.y, reference=data)],
+            callbacks=[lightgbm.early_stopping(_PATIENCE, verbose=False)],
+        )
+        rounds = booster.best_iteration or _most(problem)
+        score = np.asarray(booster.predict(validation.X, num_iteration=rounds))
+        return Choice(setting, rounds, problem.loss(validation.y, score))
 
     def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
         import lightgbm
@@ -79,30 +95,27 @@ class LightGBM:
         }
 
 
-class XGBoost:
+class XGBoost(_Trees):
     """XGBoost with its monotone constraints."""
 
-    name, needs, monotone = "XGBoost", "xgboost", True
+    name, needs = "XGBoost", "xgboost"
     settings = _settings("max_depth", (2, 3, 4, 6))
 
-    def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
+    def _grow(self, problem: Problem, setting: Setting, train: Table, validation: Table) -> Choice:
         import xgboost
 
         held_out = xgboost.DMatrix(validation.X, validation.y)
-        choices = []
-        for setting in _tried(self.settings, problem):
-            booster = xgboost.train(
-                self._parameters(problem, setting),
-                xgboost.DMatrix(train.X, train.y),
-                _most(problem),
-                evals=[(held_out, "validation")],
-                early_stopping_rounds=_PATIENCE,
-                verbose_eval=False,
-            )
-            rounds = booster.best_iteration + 1
-            score = booster.predict(held_out, iteration_range=(0, rounds)).astype(np.float64)
-            choices.append(Choice(setting, rounds, problem.loss(validation.y, score)))
-        return best(choices)
+        booster = xgboost.train(
+            self._parameters(problem, setting),
+            xgboost.DMatrix(train.X, train.y),
+            _most(problem),
+            evals=[(held_out, "validation")],
+            early_stopping_rounds=_PATIENCE,
+            verbose_eval=False,
+        )
+        rounds = booster.best_iteration + 1
+        score = booster.predict(held_out, iteration_range=(0, rounds)).astype(np.float64)
+        return Choice(setting, rounds, problem.loss(validation.y, score))
 
     def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
         import xgboost
@@ -129,28 +142,23 @@ class XGBoost:
         }
 
 
-class HistGradientBoosting:
+class HistGradientBoosting(_Trees):
     """scikit-learn's boosted trees with its monotone constraints."""
 
-    name, needs, monotone = "HistGradientBoosting", "sklearn", True
+    name, needs = "HistGradientBoosting", "sklearn"
     settings = _settings("max_leaf_nodes", (4, 8, 16, 31))
 
-    def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
+    def _grow(self, problem: Problem, setting: Setting, train: Table, validation: Table) -> Choice:
         """By the losses that a model notes while it grows."""
-        choices = []
-        for setting in _tried(self.settings, problem):
-            model = self._model(problem, setting, _most(problem), stop=True)
-            model.fit(train.X, train.y, X_val=validation.X, y_val=validation.y)
-            losses = -model.validation_score_[1:]  # the first is that of no tree
-            choices.append(Choice(setting, int(losses.argmin()) + 1, float(losses.min())))
-        return best(choices)
+        model = self._model(problem, setting, _most(problem), stop=True)
+        model.fit(train.X, train.y, X_val=validation.X, y_val=validation.y)
+        losses = -model.validation_score_[1:]  # the first is that of no tree
+        return Choice(setting, int(losses.argmin()) + 1, float(losses.min()))
 
     def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
         model = self._model(problem, choice.setting, choice.rounds).fit(rows.X, rows.y)
         nodes = sum(len(tree.nodes) for stage in model._predictors for tree in stage)
-        if problem.task == "regression":
-            return Model(lambda X: model.predict(X), nodes)
-        return Model(lambda X: model.predict_proba(X)[:, 1], nodes)
+        return _as_model(problem, model, nodes)
 
     def _model(self, problem: Problem, setting: Setting, rounds: int, stop: bool = False) -> Any:
         kind = (
@@ -171,29 +179,24 @@ class HistGradientBoosting:
         )
 
 
-class CatBoost:
+class CatBoost(_Trees):
     """CatBoost with its monotone constraints."""
 
-    name, needs, monotone = "CatBoost", "catboost", True
+    name, needs = "CatBoost", "catboost"
     settings = _settings("depth", (2, 3, 4, 6))
 
-    def choose(self, problem: Problem, train: Table, validation: Table) -> Choice:
+    def _grow(self, problem: Problem, setting: Setting, train: Table, validation: Table) -> Choice:
         """By the losses that a model notes while it grows."""
-        choices = []
-        for setting in _tried(self.settings, problem):
-            model = self._model(problem, setting, _most(problem))
-            held_out = validation.X, validation.y
-            model.fit(train.X, train.y, eval_set=held_out, early_stopping_rounds=_PATIENCE)
-            (loss,) = model.get_best_score()["validation"].values()
-            choices.append(Choice(setting, model.get_best_iteration() + 1, loss))
-        return best(choices)
+        model = self._model(problem, setting, _most(problem))
+        held_out = validation.X, validation.y
+        model.fit(train.X, train.y, eval_set=held_out, early_stopping_rounds=_PATIENCE)
+        (loss,) = model.get_best_score()["validation"].values()
+        return Choice(setting, model.get_best_iteration() + 1, loss)
 
     def fit(self, problem: Problem, rows: Table, choice: Choice) -> Model:
         model = self._model(problem, choice.setting, choice.rounds).fit(rows.X, rows.y)
         nodes = sum(2 * int(n) - 1 for n in model.get_tree_leaf_counts())
-        if problem.task == "regression":
-            return Model(lambda X: model.predict(X), nodes)
-        return Model(lambda X: model.predict_proba(X)[:, 1], nodes)
+        return _as_model(problem, model, nodes)
 
     def _model(self, problem: Problem, setting: Setting, rounds: int) -> Any:
         from catboost import CatBoostClassifier, CatBoostRegressor
