@@ -106,6 +106,7 @@ auto pointer(const std::optional<A>& array) {
 template <class T>
 struct Members {
     Array<const T> bounds, feature_scale, residual, loss_parameter;
+    std::optional<Array<const std::uint8_t>> mask;  // of all members
 
     std::size_t count() const { return loss_parameter.ndim() ? loss_parameter.shape(0) : 0; }
 
@@ -115,6 +116,7 @@ struct Members {
         check_size("bounds", bounds, count() * shape.n_layers);
         check_size("feature_scale", feature_scale, count() * n_features);
         check_size("residual", residual, count() * shape.n_outputs() * n_features);
+        if (mask) check_size("mask", *mask, shape.n_weights);
     }
 
     Constants<T> of(const Shape& shape, std::size_t member) const {
@@ -122,7 +124,7 @@ struct Members {
         return {bounds.data() + member * shape.n_layers,
                 feature_scale.data() + member * n_features,
                 residual.data() + member * shape.n_outputs() * n_features,
-                loss_parameter.data() + member * shape.n_outputs()};
+                loss_parameter.data() + member * shape.n_outputs(), pointer(mask)};
     }
 };
 
@@ -211,7 +213,8 @@ const TrainerKernels<double>& trainer(const Kernels& all, double) { return *all.
 
 template <class T>
 void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_scale,
-           Array<const T> residual, Array<const T> loss_parameter, Array<T> parameters,
+           Array<const T> residual, Array<const T> loss_parameter,
+           std::optional<Array<const std::uint8_t>> mask, Array<T> parameters,
            Array<T> first_moment, Array<T> second_moment, Array<const T> x,
            std::optional<Array<const std::int32_t>> cells, Array<const T> y,
            std::optional<Array<const T>> sample_weight,
@@ -219,7 +222,7 @@ void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_sca
            Array<const double> schedule, double beta1, double beta2, double eps,
            double lipschitz_rate, Array<double> losses, int threads, const std::string& isa) {
     const Shape& shape = stack.shape();
-    const Members<T> members = {bounds, feature_scale, residual, loss_parameter};
+    const Members<T> members = {bounds, feature_scale, residual, loss_parameter, mask};
     members.check(shape);
     const std::size_t n_members = members.count(), n_parameters = shape.n_parameters();
     check_size("parameters", parameters, n_members * n_parameters);
@@ -253,13 +256,14 @@ void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_sca
 
 template <class T>
 void evaluate(const Stack& stack, Array<const T> bounds, Array<const T> feature_scale,
-              Array<const T> residual, Array<const T> loss_parameter, Array<const T> parameters,
+              Array<const T> residual, Array<const T> loss_parameter,
+              std::optional<Array<const std::uint8_t>> mask, Array<const T> parameters,
               Array<const T> x, std::optional<Array<const std::int32_t>> cells,
               std::optional<Array<const T>> y, std::optional<Array<const T>> sample_weight,
               std::optional<Array<T>> gradients, std::optional<Array<T>> predictions,
               Array<double> losses, int threads, const std::string& isa) {
     const Shape& shape = stack.shape();
-    const Members<T> members = {bounds, feature_scale, residual, loss_parameter};
+    const Members<T> members = {bounds, feature_scale, residual, loss_parameter, mask};
     members.check(shape);
     const std::size_t n_members = members.count(), n_parameters = shape.n_parameters();
     const Table<T> table = {x, cells, y, sample_weight};
@@ -286,13 +290,15 @@ void evaluate(const Stack& stack, Array<const T> bounds, Array<const T> feature_
 template <class T>
 void bind(nb::module_& m) {
     m.def("train", train<T>, "stack"_a, "bounds"_a, "feature_scale"_a, "residual"_a,
-          "loss_parameter"_a, "parameters"_a.noconvert(), "first_moment"_a.noconvert(),
+          "loss_parameter"_a, "mask"_a.none(), "parameters"_a.noconvert(),
+          "first_moment"_a.noconvert(),
           "second_moment"_a.noconvert(), "x"_a, "cells"_a.none(), "y"_a, "sample_weight"_a.none(),
           "order"_a.none(), "batch_size"_a, "schedule"_a, "beta1"_a, "beta2"_a, "eps"_a,
           "lipschitz_rate"_a, "losses"_a.noconvert(), "threads"_a = 1, "isa"_a = "",
           "One epoch of Adam for each member; writes the mean loss of its batches to `losses`.");
     m.def("evaluate", evaluate<T>, "stack"_a, "bounds"_a, "feature_scale"_a, "residual"_a,
-          "loss_parameter"_a, "parameters"_a.noconvert(), "x"_a, "cells"_a.none(), "y"_a.none(),
+          "loss_parameter"_a, "mask"_a.none(), "parameters"_a.noconvert(), "x"_a,
+          "cells"_a.none(), "y"_a.none(),
           "sample_weight"_a.none(), "gradients"_a.none().noconvert(),
           "predictions"_a.none().noconvert(), "losses"_a.noconvert(), "threads"_a = 1,
           "isa"_a = "",

@@ -107,12 +107,19 @@ public:
             carry_through(shape_.layers[i], parameters_ + weight, constants_.bounds[i],
                           space_.layers[i].normalized, space_.scratch, space_.gradient + weight);
         }
+        if (constants_.mask) mask_gradient();
         return loss;
     }
 
     const T* gradient() const { return space_.gradient; }
 
 private:
+    // A weight that is zero takes no part in the derivatives of others, also through the norm.
+    void mask_gradient() const {
+        for (std::size_t i = 0; i < shape_.n_weights; ++i)
+            space_.gradient[i] = constants_.mask[i] ? space_.gradient[i] : 0;
+    }
+
     // Cuts rows off the front, up to `most` that count: rows of no weight cost nothing. Their
     // numbers are written to `counting` unless all count.
     Visits take(Visits& left, std::size_t most, std::int32_t* counting) const {

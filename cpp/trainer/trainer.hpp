@@ -76,6 +76,7 @@ struct Constants {
     const T* feature_scale;   // (n_features,); of a λ that is learned the logarithm of the largest
     const T* residual;        // (n_outputs, n_features); per unit of λ where that is learned
     const T* loss_parameter;  // (n_outputs,)
+    const std::uint8_t* mask;  // (n_weights,), 0 where a weight is zero and stays so; may be null
 };
 
 // Adam of one step, with its corrections for the bias of young moments.

@@ -18,6 +18,7 @@ from isotone.typing import Reals
 FIELDS = [Field(7), Field(3, is_category=True), Field(2), Field(1)]
 COUNTS = [field.n_features for field in FIELDS]
 SHAPES = [[13, 16, 16, 1], [13, 40, 8, 1], [13, 5, 3], [13, 1]]
+GROUPS = [[*range(10)], [10, 11, 12, *range(7, 10)]]  # of which both have the categories
 
 
 def rows(n: int = 170) -> Any:
@@ -31,7 +32,9 @@ def rows(n: int = 170) -> Any:
     return np.hstack([x[:, :7], categories, x[:, 7:]])
 
 
-def network(layers: list[int], learned: bool, chain: Any) -> MonotonicNetwork:
+def network(
+    layers: list[int], learned: bool, chain: Any, groups: bool = False
+) -> MonotonicNetwork:
     torch.manual_seed(1)
     directions = np.zeros((layers[-1], 13))
     directions[0] = np.repeat([1, 0, 0, -1], COUNTS)
@@ -42,13 +45,15 @@ def network(layers: list[int], learned: bool, chain: Any) -> MonotonicNetwork:
         chain=chain,
         init="torch",
         outputs="logits" if layers[-1] > 1 else "values",
+        group_size=4 if groups else None,
+        interaction_cst=GROUPS if groups else None,
     )
 
 
 def both(
-    layers: list[int], learned: bool, chain: Any, precision: Any = "float64"
+    layers: list[int], learned: bool, chain: Any, precision: Any = "float64", groups: bool = False
 ) -> tuple[FusedTrainer, FusedTrainer, Any]:
-    one = network(layers, learned, chain)
+    one = network(layers, learned, chain, groups)
     loss: Loss = CrossEntropy() if layers[-1] > 1 else SquaredError()
     plain, looked = (
         FusedLearner([one, one], loss, Recipe(), precision=precision, fields=fields).trainer
@@ -79,8 +84,9 @@ def test_losses_gradients_and_predictions_are_those_of_all_copies(
 
 @pytest.mark.parametrize("learned", [False, True])
 @pytest.mark.parametrize("chain", ["one", "inf"])
-def test_training_is_that_of_all_copies(learned: bool, chain: Any) -> None:
-    plain, looked, (x, y) = both(SHAPES[0], learned, chain)
+@pytest.mark.parametrize("groups", [False, True])
+def test_training_is_that_of_all_copies(learned: bool, chain: Any, groups: bool) -> None:
+    plain, looked, (x, y) = both(SHAPES[0], learned, chain, groups=groups)
     order = np.random.default_rng(2).permutation(len(x))
     for trainer in (plain, looked):
         for _ in range(5):

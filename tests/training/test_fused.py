@@ -50,6 +50,14 @@ NETWORKS: list[dict[str, Any]] = [
     {"layers": [2, 37, 5, 11, 4]},
     {"layers": [9, 130, 1]},
 ]
+GROUPS = [[0, 1], [1, 2, 4], [3]]
+NETWORKS += [  # with masks
+    {"layers": [5, 20, 12, 1], "group_size": 4, "interaction_cst": GROUPS},
+    {"layers": [5, 6, 12, 3], "group_size": 2, "interaction_cst": GROUPS},
+    {"layers": [4, 8, 8, 2], "group_size": 2, "interaction_cst": "no_interactions"},
+    {"layers": [5, 6, 3], "group_size": 2, "interaction_cst": GROUPS, "chain": "one"},
+]
+MASKED = NETWORKS[-4]
 CASES = [
     (network, loss)
     for network in NETWORKS
@@ -95,6 +103,7 @@ def stack(networks: list[LipschitzNetwork], loss: Any, **options: Any) -> FusedT
         bounds=[[layer.constraint.bound for layer in member] for member in layers],
         feature_scale=[network.feature_scale.numpy() for network in networks],
         residual=[network.residual() for network in networks],
+        masks=[None if layer.mask is None else layer.mask.numpy() for layer in layers[0]],
         loss=loss,
         **({"loss_parameter": PARAMETER} | options),
     )
@@ -197,12 +206,13 @@ def test_predictions_are_those_of_the_network(options: dict[str, Any]) -> None:
     assert trainer.predict(x[:0]).shape == (2, 0, options["layers"][-1])
 
 
+@pytest.mark.parametrize("options", [NETWORKS[0], MASKED], ids=str)
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
 @pytest.mark.parametrize(("precision", "tolerance"), [("float64", 1e-10), ("float32", 2e-3)])
 def test_training_is_that_of_torch_step_by_step(
-    weight_decay: float, precision: str, tolerance: float
+    options: dict[str, Any], weight_decay: float, precision: str, tolerance: float
 ) -> None:
-    options, loss = NETWORKS[0], "cross_entropy"
+    loss = "cross_entropy"
     networks = [build(options, seed) for seed in range(2)]
     trainer = stack(networks, loss, precision=precision, weight_decay=weight_decay)
     x, y, weight = draw(options, loss, 300)
@@ -221,7 +231,34 @@ def test_training_is_that_of_torch_step_by_step(
             expected = train_with_torch(network, optimizer, x, y, weight, order[s], rates)
             assert losses[s] == pytest.approx(expected, rel=tolerance)
             for weights, layer in zip(trainer.weights, linear_layers(network), strict=True):
-                assert_near([weights[s]], [layer.weight.detach().numpy()], tolerance)
+                assert_near([weights[s]], [layer.masked().detach().numpy()], tolerance)
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_weights_outside_of_a_mask_are_zero_and_stay_so(isa: str) -> None:
+    network = build(MASKED, 0)
+    trainer = stack([network], "squared_error", weight_decay=0.1)
+    trainer._isa = isa
+    for weight in trainer.weights:
+        weight[:] = np.random.default_rng(0).normal(size=weight.shape)
+    data = draw(MASKED, "squared_error", 90)
+    _, gradients, _, _ = trainer.gradients(*data)
+    trainer.train_epoch(*data, batch_size=32, learning_rates=0.01)
+    for weight, gradient, layer in zip(
+        trainer.weights, gradients, linear_layers(network), strict=True
+    ):
+        if layer.mask is not None:
+            outside = ~layer.mask.numpy()
+            assert outside.any()
+            assert not weight[0][outside].any()
+            assert not gradient[0][outside].any()
+            assert np.all(weight[0][~outside] != 0)
+
+
+@pytest.mark.parametrize("masks", [[np.ones((4, 2))], [np.ones((2, 4)), None], [None, True]])
+def test_masks_of_other_shapes_are_refused(masks: Any) -> None:
+    with pytest.raises(ValueError, match=r"`masks` have shapes .* layers \[2, 4, 1\] need one"):
+        FusedTrainer([2, 4, 1], n_members=1, loss="squared_error", masks=masks)
 
 
 def train_with_torch(

@@ -133,7 +133,7 @@ def _unroll_residual(module: Residual, state: _Unrolled) -> None:
 def _normalized(layer: BoundedLayer) -> Floats:
     """The weight in use, normalized in float64."""
     c = layer.constraint
-    weight = NORMS[c.norm](layer.weight.detach().double().cpu(), c.bound, layer.sizes())
+    weight = NORMS[c.norm](layer.masked().detach().double().cpu(), c.bound, layer.sizes())
     return weight.numpy()
 
 

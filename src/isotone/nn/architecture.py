@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from isotone import limits
 from isotone.checks import check_divides
+from isotone.nn.interactions import Interactions, check_groups, make_masks
 from isotone.nn.layers import (
     BoundedLayer,
     Center,
@@ -22,7 +23,6 @@ from isotone.nn.layers import (
     LipschitzLinear,
     Residual,
     pointwise,
-    why_refused,
 )
 
 Layers = Sequence[int] | Sequence[nn.Module]
@@ -30,9 +30,18 @@ Layers = Sequence[int] | Sequence[nn.Module]
 _KNOWN = (LipschitzLinear, LipschitzConv1d, LipschitzConv2d, GroupSort, Center, nn.Identity)
 
 
-def make_modules(layers: Layers, group_size: int | None) -> list[nn.Module]:
+def make_modules(
+    layers: Layers, group_size: int | None, interaction_cst: Interactions = None
+) -> list[nn.Module]:
     """Modules of a dense network of the given widths, or the given modules, checked."""
-    return _dense(layers, group_size) if _are_widths(layers) else _checked(layers)
+    if _are_widths(layers):
+        return _dense(layers, group_size, interaction_cst)
+    if interaction_cst is not None:
+        raise ValueError(
+            "`interaction_cst` is for a network that is given by its widths, such as [4, 20, 1]; "
+            "give these, or `LipschitzLinear(..., mask=...)` among the modules"
+        )
+    return _checked(layers)
 
 
 def _are_widths(layers: Layers) -> bool:
@@ -41,16 +50,19 @@ def _are_widths(layers: Layers) -> bool:
     return all(isinstance(layer, Integral) for layer in layers)
 
 
-def _dense(layers: Layers, group_size: int | None) -> list[nn.Module]:
+def _dense(
+    layers: Layers, group_size: int | None, interaction_cst: Interactions
+) -> list[nn.Module]:
     widths = [int(cast(int, width)) for width in layers]
     if len(widths) < 2:
         raise ValueError(f"`layers={widths}` needs at least the numbers of inputs and of outputs")
-    modules: list[nn.Module] = []
-    for n_in, n_out in pairwise(widths):
-        modules += [LipschitzLinear(n_in, n_out), GroupSort(group_size=group_size)]
     for width in widths[1:-1]:
         check_divides(group_size or width, width)
         limits.GROUP.check(group_size or width)
+    masks = make_masks(check_groups(interaction_cst, widths[0]), widths, group_size)
+    modules: list[nn.Module] = []
+    for (n_in, n_out), mask in zip(pairwise(widths), masks, strict=True):
+        modules += [LipschitzLinear(n_in, n_out, mask=mask), GroupSort(group_size=group_size)]
     return modules[:-1]
 
 
@@ -65,7 +77,7 @@ def _checked(layers: Layers) -> list[nn.Module]:
             _checked(list(layer.branch))
         elif not _is_known(layer):
             raise ValueError(
-                f"{layer} cannot be part of a Lipschitz network: {why_refused(layer)}"
+                f"{layer} cannot be part of a Lipschitz network: {_why_refused(layer)}"
             )
     modules = [cast(nn.Module, layer) for layer in layers]
     if len({id(m) for top in modules for m in top.modules()}) < sum(
@@ -80,6 +92,24 @@ def _is_known(module: nn.Module) -> bool:
     if type(module) is nn.Flatten:
         return (module.start_dim, module.end_dim) == (1, -1)
     return type(module) in _KNOWN or pointwise(module) is not None
+
+
+def _why_refused(module: nn.Module) -> str:
+    """Why a module that is not known to be Lipschitz cannot be part of a network."""
+    name = type(module).__name__
+    if isinstance(module, nn.modules.batchnorm._NormBase) or "Norm" in name:
+        return "it divides by a spread that may be arbitrarily small; use Center instead"
+    if isinstance(module, nn.Linear | nn.modules.conv._ConvNd):
+        return f"its weights have no bound; use Lipschitz{name}"
+    if "Dropout" in name:
+        return "it enlarges the units that it keeps; leave it out, the bound already regularizes"
+    if isinstance(module, nn.Flatten):
+        return "it flattens only some of the axes; use nn.Flatten()"
+    if isinstance(module, nn.Sequential):
+        return "it hides modules; give them one by one, as *sequential"
+    if isinstance(module, nn.PReLU):
+        return "its learned slope has no bound; use LeakyReLU or GroupSort"
+    return "its Lipschitz constant is not known; use GroupSort, Abs, ReLU, LeakyReLU, Tanh, ..."
 
 
 def find_input_shape(
@@ -98,6 +128,12 @@ def find_input_shape(
         "`input_shape` is needed for a network that does not begin with a LipschitzLinear; give "
         "(n_features,), (channels, length) or (channels, height, width)"
     )
+
+
+def activation_constant(modules: list[nn.Module]) -> float:
+    """Product of the Lipschitz constants of the activations."""
+    steps = [pointwise(module) for module in modules]
+    return math.prod(step.constant for step in steps if step is not None)
 
 
 @torch.no_grad()

@@ -52,7 +52,18 @@ def initialize(layers: nn.Module, init: Init) -> None:
 
 
 def _directions(layer: BoundedLayer, init: Init) -> Tensor:
-    weight = layer.weight
+    """Where vectors point; units that read the same inputs are a layer of their own."""
+    if layer.mask is None:
+        return _block_directions(layer, layer.weight, init)
+    weight = torch.zeros_like(layer.weight)
+    patterns, owners = torch.unique(layer.mask, dim=0, return_inverse=True)
+    for k, pattern in enumerate(patterns):
+        block = torch.nonzero(owners == k), torch.nonzero(pattern).flatten()
+        weight[block] = _block_directions(layer, layer.weight[block], init)
+    return weight
+
+
+def _block_directions(layer: BoundedLayer, weight: Tensor, init: Init) -> Tensor:
     if init in ("orthogonal", "independent"):
         return nn.init.orthogonal_(torch.empty_like(weight))
     if init == "permutation":
@@ -68,7 +79,12 @@ def _onto_bound(layer: BoundedLayer, weight: Tensor) -> Tensor:
     vectors = layer.sizes()(weight)
     if vectors.numel() == weight.numel():
         return torch.empty_like(weight).uniform_(-bound, bound)
-    return bound * _normalize(layer, weight)
+    scaled = bound * _normalize(layer, weight)
+    if layer.mask is None:
+        return scaled
+    vector = 0 if layer.constraint.chain == "one" else 1
+    alone = layer.mask & (layer.mask.sum(dim=vector, keepdim=True) == 1)
+    return torch.where(alone, torch.empty_like(weight).uniform_(-bound, bound), scaled)
 
 
 def _normalize(layer: BoundedLayer, weight: Tensor) -> Tensor:

@@ -52,15 +52,20 @@ class Constraint:
 
 
 class BoundedLayer(nn.Module, ABC):
-    """A layer whose weight is normalized before use."""
+    """A layer whose weight is normalized before use.
+
+    Where it has a mask, weights outside of it count as zeros and have no gradient.
+    """
 
     weight: nn.Parameter
     bias: nn.Parameter | None
+    mask: Tensor | None
     constraint: Constraint
 
-    def __init__(self, weight: Tensor, bias: bool) -> None:
+    def __init__(self, weight: Tensor, bias: bool, mask: Tensor | None = None) -> None:
         super().__init__()
         self.weight = nn.Parameter(weight)
+        self.register_buffer("mask", mask, persistent=False)
         self.bias = nn.Parameter(torch.zeros(weight.shape[0])) if bias else None
         self.constraint = Constraint()
         self._in_network = False
@@ -69,9 +74,15 @@ class BoundedLayer(nn.Module, ABC):
     def reset_parameters(self) -> None:
         """PyTorch's own default: uniform within 1/√(number of inputs)."""
         limit = 1.0 / math.sqrt(self.weight[0].numel())
-        nn.init.uniform_(self.weight, -limit, limit)
-        if self.bias is not None:
-            nn.init.uniform_(self.bias, -limit, limit)
+        parameters = [p for p in (self.weight, self.bias) if p is not None]
+        for parameter in parameters:
+            nn.init.uniform_(parameter, -limit, limit)
+        if self.mask is not None:
+            larger = 1.0 / (limit * self.mask.sum(dim=1).sqrt())  # units have fewer inputs
+            with torch.no_grad():
+                self.weight.mul_(self.mask)
+                for parameter in parameters:
+                    parameter.mul_(larger.reshape(-1, *[1] * (parameter.ndim - 1)))
 
     def constrain(self, constraint: Constraint) -> None:
         """Called once, by the network that the layer is part of."""
@@ -91,22 +102,26 @@ class BoundedLayer(nn.Module, ABC):
     def sizes(self) -> Sizes:
         """What the constraint measures of this layer's weight."""
 
+    def masked(self) -> Tensor:
+        """The weight with zeros outside of the mask."""
+        return self.weight if self.mask is None else self.weight * self.mask
+
     def normalized(self) -> Tensor:
         """The weight that is used."""
-        c = self.constraint
-        used = NORMS[c.norm](self.weight, c.bound, self.sizes())
+        c, weight = self.constraint, self.masked()
+        used = NORMS[c.norm](weight, c.bound, self.sizes())
         if c.apply == "direct":
             return used
         # The value is the normalized one in any case; gradients pass as if it were the parameter,
         # which after an optimizer step it is, but for the factor of the rescaled norm.
         scale = c.bound if c.norm == "rescaled-matrix" else 1.0
-        return used.detach() + scale * (self.weight - self.weight.detach())
+        return used.detach() + scale * (weight - weight.detach())
 
     @torch.no_grad()
     def project_(self) -> None:
         """Put an infeasible weight back into the feasible set."""
         c = self.constraint
-        self.weight.copy_(project(self.weight, c.bound, self.sizes(), c.norm))
+        self.weight.copy_(project(self.masked(), c.bound, self.sizes(), c.norm))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[no-untyped-call]
@@ -134,6 +149,10 @@ register_optimizer_step_post_hook(_project_after_step)
 class LipschitzLinear(BoundedLayer):
     """W' x + b with a normalized weight.
 
+    Parameters
+    ----------
+    mask : (n_out, n_in), true where there may be weights; None is everywhere
+
     Examples
     --------
     >>> layer = LipschitzLinear(2, 3)
@@ -141,11 +160,18 @@ class LipschitzLinear(BoundedLayer):
     True
     """
 
-    def __init__(self, n_in: int, n_out: int, bias: bool = True) -> None:
+    def __init__(
+        self, n_in: int, n_out: int, bias: bool = True, mask: Tensor | None = None
+    ) -> None:
         limits.WIDTH.check(check_count("n_in", n_in))
         limits.WIDTH.check(check_count("n_out", n_out))
         limits.MATRIX.check(int(n_in) * int(n_out))
-        super().__init__(torch.empty(n_out, n_in), bias)
+        if mask is not None and tuple(mask.shape) != (n_out, n_in):
+            raise ValueError(
+                f"`mask` has shape {tuple(mask.shape)}; a weight of {n_in} inputs and {n_out} "
+                f"outputs needs {(n_out, n_in)}"
+            )
+        super().__init__(torch.empty(n_out, n_in), bias, None if mask is None else mask.bool())
 
     def sizes(self) -> Sizes:
         if self.constraint.chain == "one":
@@ -356,24 +382,6 @@ _ACTIVATIONS: dict[type[nn.Module], str] = {
 
 
 ACTIVATION_TYPES = tuple(_ACTIVATIONS)
-
-
-def why_refused(module: nn.Module) -> str:
-    """Why a module that is not known to be Lipschitz cannot be part of a network."""
-    name = type(module).__name__
-    if isinstance(module, nn.modules.batchnorm._NormBase) or "Norm" in name:
-        return "it divides by a spread that may be arbitrarily small; use Center instead"
-    if isinstance(module, nn.Linear | nn.modules.conv._ConvNd):
-        return f"its weights have no bound; use Lipschitz{name}"
-    if "Dropout" in name:
-        return "it enlarges the units that it keeps; leave it out, the bound already regularizes"
-    if isinstance(module, nn.Flatten):
-        return "it flattens only some of the axes; use nn.Flatten()"
-    if isinstance(module, nn.Sequential):
-        return "it hides modules; give them one by one, as *sequential"
-    if isinstance(module, nn.PReLU):
-        return "its learned slope has no bound; use LeakyReLU or GroupSort"
-    return "its Lipschitz constant is not known; use GroupSort, Abs, ReLU, LeakyReLU, Tanh, ..."
 
 
 def _per_axis(

@@ -17,8 +17,15 @@ import torch
 from torch import Tensor, nn
 
 from isotone.checks import check_choice, check_directions, refuse_rivals
-from isotone.nn.architecture import Layers, count_outputs, find_input_shape, make_modules
+from isotone.nn.architecture import (
+    Layers,
+    activation_constant,
+    count_outputs,
+    find_input_shape,
+    make_modules,
+)
 from isotone.nn.initialization import Init, initialize
+from isotone.nn.interactions import Interactions
 from isotone.nn.layers import (
     ACTIVATION_TYPES,
     Apply,
@@ -27,7 +34,6 @@ from isotone.nn.layers import (
     Constraint,
     GroupSort,
     Residual,
-    pointwise,
 )
 from isotone.nn.norms import NORMS, Norm
 from isotone.typing import Chain, Floats, Metric, Outputs
@@ -50,6 +56,7 @@ class Options(TypedDict, total=False):
     norm: Norm
     apply: Apply
     group_size: int | None
+    interaction_cst: Interactions
     init: Init
     outputs: Outputs
     input_shape: tuple[int, ...] | None
@@ -77,6 +84,9 @@ class LipschitzNetwork(nn.Module):
     norm : "columns" (Eq. 8), "matrix" or "rescaled-matrix" (Eq. 7)
     apply : "direct" (Algorithm 1) or "project"
     group_size : for widths: size of the groups that are sorted; None sorts all
+    interaction_cst : for widths: groups of features that may interact, by position, or
+        "no_interactions" or "pairwise"; g is a sum of functions of each. Features in no group form
+        one more; see `isotone.nn.interactions`
     init : how weights are initialized; see `isotone.nn.initialization`
     outputs : "values", or "logits" of two classes (one output) or of several
     input_shape : for modules that begin with a convolution: (channels, length) or
@@ -103,12 +113,13 @@ class LipschitzNetwork(nn.Module):
         norm: Norm = "columns",
         apply: Apply = "direct",
         group_size: int | None = None,
+        interaction_cst: Interactions = None,
         init: Init = "orthogonal",
         outputs: Outputs = "values",
         input_shape: tuple[int, ...] | None = None,
     ) -> None:
         super().__init__()
-        modules = make_modules(layers, group_size)
+        modules = make_modules(layers, group_size, interaction_cst)
         self.layers = nn.Sequential(*modules)
         self.input_shape = find_input_shape(modules, input_shape)
         self.n_features = math.prod(self.input_shape)
@@ -219,7 +230,7 @@ class LipschitzNetwork(nn.Module):
             )
         first_norm = 1.0 if self.chain == "one" else _DUAL[self.metric]
         self._refuse_before_weights(modules)
-        bound = _root(self.constant / _activation_constant(modules), len(bounded))
+        bound = _root(self.constant / activation_constant(modules), len(bounded))
         for i, layer in enumerate(bounded):
             dual = first_norm if i == 0 else 1.0
             layer.constrain(Constraint(bound, self.chain, dual, norm, apply))
@@ -232,7 +243,7 @@ class LipschitzNetwork(nn.Module):
         bounded = [m for m in modules if isinstance(m, BoundedLayer)]
         if not bounded:
             raise ValueError("a `Residual` needs a layer with weights; give it a LipschitzLinear")
-        bound = _root(1.0 / _activation_constant(modules), len(bounded))
+        bound = _root(1.0 / activation_constant(modules), len(bounded))
         for layer in bounded:
             layer.constrain(Constraint(bound, self.chain, 1.0, norm, apply))
         for inner in modules:
@@ -380,12 +391,6 @@ def _least_per_feature(values: float | Sequence[float] | Floats, n_features: int
             f"each of {n_features} features; leave it out for none"
         )
     return np.broadcast_to(numbers, (n_features,)).copy()
-
-
-def _activation_constant(modules: list[nn.Module]) -> float:
-    """Product of the Lipschitz constants of the activations."""
-    steps = [pointwise(module) for module in modules]
-    return math.prod(step.constant for step in steps if step is not None)
 
 
 def _root(bound: float, m: int) -> float:

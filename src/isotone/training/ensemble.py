@@ -34,6 +34,7 @@ from isotone.training.learners import (
     Backend,
     bounded_layers,
     make_learner,
+    masks_of,
     sort_size,
     why_not_stackable,
 )
@@ -101,7 +102,8 @@ class Ensemble:
         held_out = None if validation is None else rows_for(first, *validation, loss)
         learner = make_learner(backend, self.networks, loss, recipe, orders, threads)
         lipschitz = [network.describe_lipschitz() for network in self.networks]
-        identity = f"{type(learner)} {orders} {first} {lipschitz} {loss}"
+        masks = b"".join(_masks(first)).hex()
+        identity = f"{type(learner)} {orders} {first} {lipschitz} {loss}{masks}"
         self.history = learn(
             self.networks, learner, rows, recipe, held_out, checkpoint, identity, progress
         )
@@ -132,7 +134,9 @@ def _check_alike(networks: list[LipschitzNetwork]) -> None:
     for i, network in enumerate(networks):
         reason = why_not_stackable(network)
         if reason is None and _architecture(network) != _architecture(networks[0]):
-            reason = "differs from the first in its layers, directions, outputs, chain or metric"
+            reason = (
+                "differs from the first in its layers, masks, directions, outputs, chain or metric"
+            )
         if reason is not None:
             raise ValueError(
                 f"network {i} {reason}; an ensemble holds dense networks of one architecture, "
@@ -144,4 +148,9 @@ def _architecture(network: LipschitzNetwork) -> tuple[object, ...]:
     shapes = tuple(tuple(layer.weight.shape) for layer in bounded_layers(network))
     is_learned = network.log_lipschitz is not None
     choices = network.chain, network.metric, network.outputs, sort_size(network), is_learned
-    return shapes, choices, network.directions().tobytes()
+    return shapes, choices, network.directions().tobytes(), _masks(network)
+
+
+def _masks(network: LipschitzNetwork) -> tuple[bytes, ...]:
+    """What tells the masks of networks of one shape apart."""
+    return tuple(b"" if m is None else m.numpy().tobytes() for m in masks_of(network))

@@ -27,10 +27,12 @@ from isotone.training.rows import Labels, Rows, check_features, check_order, che
 from isotone.training.stack import (
     LABEL_LOSSES,
     FusedLoss,
+    adam_schedule,
     check_fields,
     check_layers,
     check_loss,
     check_within,
+    flat_mask,
     group_sizes_of,
 )
 from isotone.typing import Chain, Floats, Precision, Reals
@@ -57,6 +59,8 @@ class FusedTrainer:
         Then `residual` is per unit of it: :math:`f(x) = g(\Lambda x) + R \Lambda x`
     fields : how many features, one after the other, are of one column: copies, or with `Field`
         indicators of categories. They are looked up, see `isotone.training.fields`
+    masks : per layer, (n_out, n_in), false where weights are zero and stay so; None for a layer
+        without such. Empty if no layer has any
     lipschitz_rate : how fast logarithms of `feature_scale` are learned, relative to the weights
     loss : mean over rows, and sum over outputs, of
 
@@ -104,6 +108,7 @@ class FusedTrainer:
         residual: ArrayLike = 0.0,
         lipschitz_max: ArrayLike | None = None,
         fields: Sequence[int | Field] = (),
+        masks: Sequence[ArrayLike | None] = (),
         lipschitz_rate: float = 10.0,
         loss: FusedLoss,
         loss_parameter: ArrayLike = 1.0,
@@ -128,6 +133,7 @@ class FusedTrainer:
             "residual": self._per_member("residual", residual, self.layers[-1], self.layers[0]),
             "loss_parameter": self._loss_parameter(loss_parameter),
         }
+        self._mask = flat_mask(masks, self.layers, by_feature=bool(self.fields))
         self.lipschitz_rate = check_within("lipschitz_rate", lipschitz_rate)
         self.weight_decay = check_within("weight_decay", weight_decay)
         self.betas = (check_within("betas", betas[0], 1.0), check_within("betas", betas[1], 1.0))
@@ -176,12 +182,14 @@ class FusedTrainer:
         visits = None if order is None else check_order(order, self.n_members, len(rows))
         n_visits = len(rows) if visits is None else visits.shape[-1]
         n_steps = -(-n_visits // check_count("batch_size", batch_size))
-        schedule = self._schedule(n_steps, learning_rates)
+        steps = range(self.n_steps + 1, self.n_steps + n_steps + 1)
+        schedule = adam_schedule(steps, learning_rates, self.betas, self.weight_decay)
         losses = np.empty(self.n_members)
         engine.train(
             self._stack,
             **self._constants,
-            parameters=self._parameters,
+            mask=self._mask,
+            parameters=self._masked(),
             first_moment=self._first_moment,
             second_moment=self._second_moment,
             x=rows.x,
@@ -264,6 +272,12 @@ class FusedTrainer:
 
     _isa = ""  # the fastest that runs here; tests name others
 
+    def _masked(self) -> Reals:
+        """The parameters, with zeros outside of the masks."""
+        if self._mask is not None:
+            self._parameters[:, np.flatnonzero(self._mask == 0)] = 0
+        return self._parameters
+
     def _views(
         self, parameters: Reals
     ) -> tuple[tuple[Reals, ...], tuple[Reals, ...], Reals | None]:
@@ -297,7 +311,8 @@ class FusedTrainer:
         engine.evaluate(
             self._stack,
             **self._constants,
-            parameters=self._parameters,
+            mask=self._mask,
+            parameters=self._masked(),
             x=_values(features),
             cells=_cells(features),
             y=y,
@@ -321,21 +336,6 @@ class FusedTrainer:
             return x
         table = check_features(x, self._dtype, self.layers[0])
         return compress(table, self.fields) if self.fields else table
-
-    def _schedule(self, n_steps: int, learning_rates: float | ArrayLike) -> Floats:
-        """What Adam needs at every step: its size, its correction and the decay, (n_steps, 3)."""
-        rates = np.asarray(learning_rates, dtype=np.float64)
-        if rates.shape not in ((), (n_steps,)):
-            raise ValueError(
-                f"`learning_rates` has shape {rates.shape} but the epoch has {n_steps} steps; "
-                "give one number, or one per step"
-            )
-        if not np.all((rates >= 0) & np.isfinite(rates)):
-            raise ValueError("`learning_rates` must be finite and not negative")
-        rates = np.broadcast_to(rates, (n_steps,))
-        steps = range(self.n_steps + 1, self.n_steps + n_steps + 1)
-        first, second = ([1.0 - beta**step for step in steps] for beta in self.betas)
-        return np.stack([rates / first, np.sqrt(second), 1 - rates * self.weight_decay], axis=1)
 
     def _rows(
         self, features: Reals | Looked, y: ArrayLike, sample_weight: ArrayLike | None

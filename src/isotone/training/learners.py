@@ -7,7 +7,6 @@ Both train the same functions by the same steps; `FusedLearner` is many times fa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,7 +14,6 @@ import torch
 from torch import Tensor, nn
 
 from isotone.checks import check_choice
-from isotone.compiled import engine
 from isotone.losses import (
     AbsoluteError,
     CrossEntropy,
@@ -40,7 +38,7 @@ from isotone.training.optimizer import (
 from isotone.training.orders import Orders, orders_of_rows
 from isotone.training.recipe import Recipe, Tensors
 from isotone.training.rows import Rows
-from isotone.training.stack import FusedLoss
+from isotone.training.stack import FusedLoss, why_too_large
 from isotone.typing import Floats, Precision
 
 Backend = Literal["auto", "fused", "torch"]
@@ -110,15 +108,6 @@ def why_not_stackable(network: LipschitzNetwork) -> str | None:
     return None
 
 
-def why_too_large(layers: Sequence[int]) -> str | None:
-    """Why the fused backend cannot train networks of these widths, or None."""
-    n_layers = len(layers) - 1
-    n_parameters = sum((n_in + 1) * n_out for n_in, n_out in pairwise(layers))
-    if n_layers > engine.MAX_LAYERS or n_parameters > engine.MAX_PARAMETERS:
-        return f"it is for small networks, not for {n_layers} layers of {n_parameters} numbers"
-    return None
-
-
 class StackLearner:
     """S dense networks as one batched program."""
 
@@ -135,10 +124,11 @@ class StackLearner:
         self.chain = first.chain
         layers = [bounded_layers(network) for network in networks]
         depth = len(layers[0])
-        self.weight = [_stack([m[k].weight for m in layers]) for k in range(depth)]
+        self.weight = [_stack([m[k].masked() for m in layers]) for k in range(depth)]
         self.bias = [_stack([_bias(m[k]) for m in layers]) for k in range(depth)]
         self.bounds = [_column([m[k].constraint.bound for m in layers]) for k in range(depth)]
         self.duals = [layer.constraint.dual for layer in layers[0]]
+        self.masks = masks_of(first)
         self.group_size = sort_size(first)
         self._scale = torch.stack([n.feature_scale.detach().float() for n in networks])[:, None]
         residual = np.stack([residual_of(network) for network in networks])
@@ -234,7 +224,8 @@ class StackLearner:
 
     def _normalized(self, k: int) -> Tensor:
         """Eq. 8 for all members at once."""
-        weight = self.weight[k]
+        weight, mask = self.weight[k], self.masks[k]
+        weight = weight if mask is None else weight * mask
         if self.chain == "one":
             sizes = weight.abs().sum(dim=1, keepdim=True)
         else:
@@ -280,6 +271,7 @@ class FusedLearner:
             if first.log_lipschitz is None
             else np.stack([network.lipschitz_max for network in networks]),
             fields=fields,
+            masks=[None if mask is None else mask.numpy() for mask in masks_of(first)],
             lipschitz_rate=recipe.lipschitz_rate,
             loss=kind,
             loss_parameter=np.atleast_2d(getattr(loss, parameter) if parameter else 1.0),
@@ -288,7 +280,7 @@ class FusedLearner:
         )
         for k, (weight, bias) in enumerate(self._layers()):
             for s, member in enumerate(layers):
-                weight[s] = member[k].weight.detach().numpy()
+                weight[s] = member[k].masked().detach().numpy()
                 bias[s] = _bias(member[k]).detach().numpy()
 
     def learn(self, rows: Rows, epoch: int, recipe: Recipe) -> Tensor:
@@ -376,6 +368,12 @@ def residual_of(network: LipschitzNetwork) -> Floats:
 
 def bounded_layers(network: LipschitzNetwork) -> list[BoundedLayer]:
     return [layer for layer in network.layers if isinstance(layer, BoundedLayer)]
+
+
+def masks_of(network: LipschitzNetwork) -> list[Tensor | None]:
+    """Of every layer, on the CPU."""
+    masks = [layer.mask for layer in bounded_layers(network)]
+    return [None if mask is None else mask.cpu() for mask in masks]
 
 
 def _bias(layer: BoundedLayer) -> Tensor:

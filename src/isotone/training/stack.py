@@ -1,4 +1,4 @@
-"""What the members of a stack have in common, checked: layers, groups, fields and loss."""
+"""What the members of a stack have in common, checked: layers, groups, fields, masks and loss."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from itertools import pairwise
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from isotone import limits
 from isotone.checks import check_choice, check_count, check_divides
 from isotone.compiled import engine
 from isotone.training.fields import Field
+from isotone.typing import Bools, Floats
 
 FusedLoss = Literal["cross_entropy", "squared_error", "absolute_error", "hinge", "quantile"]
 
@@ -47,6 +49,48 @@ def check_layers(layers: Sequence[int]) -> list[int]:
     return counts
 
 
+def why_too_large(layers: Sequence[int]) -> str | None:
+    """Why the fused backend cannot train networks of these widths, or None."""
+    n_layers = len(layers) - 1
+    n_parameters = sum((n_in + 1) * n_out for n_in, n_out in pairwise(layers))
+    if n_layers > engine.MAX_LAYERS or n_parameters > engine.MAX_PARAMETERS:
+        return f"it is for small networks, not for {n_layers} layers of {n_parameters} numbers"
+    return None
+
+
+def flat_mask(
+    masks: Sequence[ArrayLike | None], layers: list[int], by_feature: bool
+) -> NDArray[np.uint8] | None:
+    """0 where a parameter of the layers is zero and stays so, or None if there is no mask.
+
+    Parameters
+    ----------
+    by_feature : whether the first weights are stored so, as those are that are looked up
+    """
+    if all(mask is None for mask in masks):
+        return None
+    parts = []
+    for k, mask in enumerate(_check_masks(masks, layers)):
+        weights = mask.T if by_feature and k == 0 else mask
+        parts += [weights.ravel(), np.ones(len(mask), bool)]
+    return np.concatenate(parts).astype(np.uint8)
+
+
+def _check_masks(masks: Sequence[ArrayLike | None], layers: list[int]) -> list[Bools]:
+    """Per layer the weights that it may have, (n_out, n_in)."""
+    shapes = [(n_out, n_in) for n_in, n_out in pairwise(layers)]
+    found = [
+        np.ones(shape, bool) if mask is None else np.asarray(mask, bool)
+        for mask, shape in zip(masks, shapes, strict=False)
+    ]
+    if [mask.shape for mask in found] != shapes or len(masks) != len(shapes):
+        raise ValueError(
+            f"`masks` have shapes {[mask.shape for mask in found]}; layers {layers} need one for "
+            f"each of the weights {shapes}, or None"
+        )
+    return found
+
+
 def group_sizes_of(layers: list[int], group_size: int | None) -> list[int]:
     """Per layer the size of the groups that are sorted after it; 1 after the last."""
     for width in layers[1:-1]:
@@ -70,3 +114,20 @@ def check_within(name: str, value: float, below: float = np.inf) -> float:
     if not 0.0 <= value < below:
         raise ValueError(f"`{name}` holds {value!r}; it must be at least 0 and below {below}")
     return float(value)
+
+
+def adam_schedule(
+    steps: range, learning_rates: float | ArrayLike, betas: tuple[float, float], decay: float
+) -> Floats:
+    """What Adam needs at every step: its size, its correction and the decay, (n_steps, 3)."""
+    rates = np.asarray(learning_rates, dtype=np.float64)
+    if rates.shape not in ((), (len(steps),)):
+        raise ValueError(
+            f"`learning_rates` has shape {rates.shape} but the epoch has {len(steps)} steps; "
+            "give one number, or one per step"
+        )
+    if not np.all((rates >= 0) & np.isfinite(rates)):
+        raise ValueError("`learning_rates` must be finite and not negative")
+    rates = np.broadcast_to(rates, (len(steps),))
+    first, second = ([1.0 - beta**step for step in steps] for beta in betas)
+    return np.stack([rates / first, np.sqrt(second), 1 - rates * decay], axis=1)

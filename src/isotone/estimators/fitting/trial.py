@@ -26,8 +26,9 @@ from isotone.inputs.chain import Inputs
 from isotone.inputs.scaling import Scaling
 from isotone.losses import Loss, Quantile
 from isotone.nn.network import MonotonicNetwork
-from isotone.training.learners import is_fused_loss, why_too_large
+from isotone.training.learners import is_fused_loss
 from isotone.training.rows import Rows
+from isotone.training.stack import why_too_large
 from isotone.typing import Floats, Indices, Signs
 
 _TRUTH = 0.5  # share of the targets in what is learned from a teacher
