@@ -18,6 +18,7 @@ import numpy as np
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate import bounds
 from isotone.certificate.along import JointVerdict, judge_joint
+from isotone.certificate.interactions import Groups, describe_interactions, find_interactions
 from isotone.certificate.missing import (
     MissingVerdict,
     describe_missing,
@@ -65,6 +66,8 @@ class Certificate:
     missing : whether a missing value is never better, or never worse, than any value, for every
         direction along an indicator of missing values; `holds` does not depend on these
     joint : one for every output and declared joint direction
+    interactions : groups of columns such that every output is a sum of functions of one group
+        each; columns that share no group do not interact. One group if all may
     rounding_errors : E for every output, infinite if no bound was found
     """
 
@@ -82,6 +85,7 @@ class Certificate:
     verdicts: tuple[Verdict, ...]
     missing: tuple[MissingVerdict, ...]
     joint: tuple[JointVerdict, ...]
+    interactions: Groups
     layers: tuple[Layer, ...]
     rounding_errors: tuple[float, ...]
     frozen: FrozenNetwork
@@ -126,15 +130,22 @@ class Certificate:
         """What is promised along joint directions, in words; nothing if none is declared."""
         return "; ".join(map(str, self.joint))
 
+    @property
+    def about_interactions(self) -> str:
+        """Which columns do not interact, in words; nothing if all of them may."""
+        return describe_interactions(self.frozen, self.interactions)
+
     def to_dict(self, *, in_short: bool = False) -> dict[str, Any]:
         """Plain JSON content; an infinite number becomes None.
 
-        With `in_short`, more than a thousand slopes and their verdicts are left out, so that a
-        model file has room for the rest.
+        With `in_short`, more than a thousand slopes and their verdicts, and more than a thousand
+        groups, are left out, so that a model file has room for the rest.
         """
         left_out = {"frozen"}
         if in_short and len(self.slopes) > MOST_SHOWN:
             left_out |= {"slopes", "verdicts"}
+        if in_short and len(self.interactions) > MOST_SHOWN:
+            left_out.add("interactions")
         names = [f.name for f in fields(self) if f.name not in left_out]
         data = {name: _plain(getattr(self, name)) for name in names}
         return data | {
@@ -142,6 +153,7 @@ class Certificate:
             "guarantee": self.guarantee,
             "about_missing": self.about_missing,
             "about_joint": self.about_joint,
+            "about_interactions": self.about_interactions,
         }
 
     def to_json(self) -> str:
@@ -153,6 +165,8 @@ class Certificate:
         """What a notebook shows: the verdict, and the slope along every feature."""
         frozen, names = self.frozen, self.frozen.output_names
         facts = {"guaranteed": self.guarantee, "fingerprint": self.fingerprint}
+        if self.about_interactions:
+            facts["interactions"] = self.about_interactions
         if len(self.constants) == 1:
             facts["directions"] = f"of the {frozen.about(0)}"
         directions = [frozen.direction(i) for i in range(len(frozen.inputs.encoded))]
@@ -351,6 +365,7 @@ def certify(frozen: FrozenNetwork) -> Certificate:
         verdicts=verdicts,
         missing=judge_missing(frozen, slope_bounds, errors),
         joint=joint,
+        interactions=find_interactions(frozen),
         layers=tuple(Layer(*entry) for entry in bounds.layer_bounds(frozen.steps)),
         rounding_errors=tuple(errors.tolist()),
         frozen=frozen,

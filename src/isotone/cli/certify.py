@@ -76,6 +76,7 @@ def _print(certificate: Certificate, model: Path) -> None:
             guaranteed=certificate.guarantee,
             **_described("missing values", certificate.about_missing),
             **_described("joint directions", certificate.about_joint),
+            **terminal.describe_interactions(certificate.about_interactions),
             **terminal.describe_directions(certificate.frozen),
             Lipschitz=_describe_constant(certificate),
             rounding=_describe_rounding(certificate),

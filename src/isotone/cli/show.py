@@ -9,6 +9,8 @@ import typer
 from rich.table import Table
 
 import isotone
+from isotone.certificate.interactions import describe_interactions, find_interactions
+from isotone.cli import terminal
 from isotone.cli.terminal import (
     columns,
     describe_arithmetic,
@@ -37,6 +39,7 @@ def show(model: Annotated[Path, typer.Argument(help="An .isotone file.")]) -> No
             shape=f"{frozen.shape}, {frozen.n_parameters:,} parameters",
             outputs=_describe_outputs(frozen),
             **describe_directions(frozen),
+            **_describe_interactions(frozen),
             arithmetic=describe_arithmetic(frozen),
             metric=f"{frozen.metric}-norm".replace("inf", "∞"),
             fingerprint=frozen.fingerprint,
@@ -62,6 +65,11 @@ def _describe_outputs(frozen: FrozenNetwork) -> str:
     kind = frozen.outputs if frozen.n_outputs > 1 else frozen.outputs.rstrip("s")
     classes = f"; classes {', '.join(frozen.classes)}" if frozen.classes else ""
     return f"{frozen.n_outputs} {kind}{classes}"
+
+
+def _describe_interactions(frozen: FrozenNetwork) -> dict[str, str]:
+    """Which columns do not interact, found in the stored numbers."""
+    return terminal.describe_interactions(describe_interactions(frozen, find_interactions(frozen)))
 
 
 def _feature_table(frozen: FrozenNetwork) -> Table:

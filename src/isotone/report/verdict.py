@@ -81,6 +81,8 @@ def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
         yield f"When columns move together: {escape(str(verdict))}."
     if certificate.about_missing:
         yield f"Missing values {escape(certificate.about_missing)}."
+    if about := escape(certificate.about_interactions):
+        yield f"{about[:1].upper()}{about[1:]}."
     yield (
         "Apart from rounding, no feature can move it faster than the table below allows, so a "
         "small error in a feature makes only a small change."
