@@ -62,6 +62,10 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         The score never falls along them: {"income": 1, "debt": -1} says that income matters at
         least as much as debt. Columns in them have no knots and no logarithm; needs one target or
         two classes
+    interaction_cst : groups of columns that may interact, by name or position, such as
+        [["age", "income"], ["city"]], "no_interactions" or "pairwise", as for HistGradientBoosting
+        of scikit-learn. A logit is then a sum of functions of one group each, which `certificate_`
+        proves. Groups may overlap; columns in no group form one more. None lets all interact
     lipschitz : λ: per unit of a feature a logit changes by at most λ, along a feature with a
         direction by at most 2λ. "auto" learns one for every feature and chooses knots and epochs
         on rows that members leave out; see `isotone.estimators.fitting.search`. One number, one
@@ -71,9 +75,12 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
     lipschitz_max : the largest λ that may be learned
     lipschitz_units : "scaled" for λ per scaled unit (about a standard deviation of the column),
         "raw" for λ per raw unit (and per unit of the target)
-    hidden_layer_sizes : widths of the hidden layers
+    hidden_layer_sizes : widths of the hidden layers. With `interaction_cst` every group of columns
+        gets its share of the units, rounded up to whole sorts: layers may become wider
     group_size : size of the groups that are sorted; None sorts whole layers; "auto" takes the
-        largest up to 8 that divides all widths
+        largest up to 8 that divides all widths. With `interaction_cst` it takes 8 if every group
+        of columns can have such a sort in layers as wide as asked for, otherwise 4, or 2 for more
+        than 64 groups
     loss : "cross_entropy", or for two classes "hinge" or "dynamic_hinge", which give no
         probabilities
     temperature : τ of Eq. 13: the logit is τ times a score of slope λ

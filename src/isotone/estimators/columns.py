@@ -79,7 +79,8 @@ def check_categories(
     entries = list(value)
     if entries and all(isinstance(entry, bool | np.bool_) for entry in entries):
         return _masked(entries, features)
-    return frozenset(features[_position(entry, labels, features)] for entry in entries)
+    places = (position("categorical_features", entry, labels, features) for entry in entries)
+    return frozenset(features[place] for place in places)
 
 
 def _masked(mask: Sequence[Any], features: Sequence[str]) -> frozenset[str]:
@@ -91,8 +92,8 @@ def _masked(mask: Sequence[Any], features: Sequence[str]) -> frozenset[str]:
     return frozenset(name for name, chosen in zip(features, mask, strict=True) if chosen)
 
 
-def _position(entry: Any, labels: Sequence[Any] | None, features: Sequence[str]) -> int:
-    """Where a column stands; a number is a name in a frame whose columns are called by numbers."""
+def position(name: str, entry: Any, labels: Sequence[Any] | None, features: Sequence[str]) -> int:
+    """Where a column stands that a parameter names; in a frame with numbers as names by those."""
     known = list(labels or ())
     if entry in known:
         return known.index(entry)
@@ -101,12 +102,12 @@ def _position(entry: Any, labels: Sequence[Any] | None, features: Sequence[str])
         return int(entry)
     if isinstance(entry, str) and labels is None:
         raise ValueError(
-            f"`categorical_features` names the column {entry!r} but `X` is an array, whose "
+            f"`{name}` names the column {entry!r} but `X` is an array, whose "
             f"{len(features)} columns have no names; give positions, or a frame"
         )
     hint = suggest(str(entry), features, "use these, or positions from 0.", cutoff=0.5)
     raise ValueError(
-        f"`categorical_features` holds {entry!r}, which is not a column of `X`; its "
+        f"`{name}` holds {entry!r}, which is not a column of `X`; its "
         f"{len(features)} columns are {', '.join(features[:20])}: {hint}"
     )
 

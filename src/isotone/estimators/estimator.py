@@ -34,6 +34,7 @@ from isotone.estimators.fitting.stream import Stream, in_memory
 from isotone.estimators.fitting.trial import Task
 from isotone.estimators.fitting.units import TargetUnits
 from isotone.estimators.importance import importances
+from isotone.estimators.interactions import groups_of, refuse_apart, refuse_sorted_sums
 from isotone.estimators.parameters import (
     Categorical,
     Directions,
@@ -59,6 +60,7 @@ from isotone.inputs.chain import Inputs, Policy, has_features, refuse_one_score
 from isotone.inputs.columns import Category
 from isotone.inputs.frames import column_names, has_names
 from isotone.losses import Loss
+from isotone.nn.interactions import Interactions
 from isotone.training.rows import Rows
 from isotone.typing import Bools, Floats, Gaps, Signs
 
@@ -70,6 +72,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     monotonic_cst: Directions = None
     _: KW_ONLY
     joint_cst: Sequence[Mapping[Any, float] | ArrayLike] | None = None
+    interaction_cst: Interactions = None
     lipschitz: Lipschitz = "auto"
     lipschitz_max: float = 8.0
     lipschitz_units: Units = "scaled"
@@ -281,10 +284,13 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         names = self._names()
         table = self._directions(names, n_outputs)
         cst, missing = table[:, : len(names)], table[:, len(names) :]
+        groups = groups_of(self.interaction_cst, self._labels, names)
+        refuse_sorted_sums(groups, loss)
         if parameters.missing == "error":
             refuse_missing(self._inputs, rows.x)
             refuse_directed(missing, names)
         joint = self._joint_directions(n_outputs, missing)
+        refuse_apart(groups, joint, names)
         wanted = check_knots(self._by_name("knots", parameters.knots), self._inputs)
         completed = complete(self._inputs, rows.x, rows.weights(), cst, missing, wanted)
         self._inputs = completed.inputs
@@ -300,6 +306,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             units=self._units(distinct, n_outputs),
             kinds=self._by_feature("scaling", parameters.scaling, "auto"),
             knots=completed.knots,
+            groups=groups,
             classes=classes,
             validation=self._validation(watch),
             said=None if said is None else both.y[:, n_targets:],

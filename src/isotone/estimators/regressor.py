@@ -37,8 +37,9 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         "missing(income)", or a table (n_targets, n_features); None leaves all features free
     loss : "squared_error", "absolute_error" or "quantile"
     quantile : level, or several increasing levels, for loss="quantile". `predict` then gives one
-        column per level, and those never cross
-    lipschitz, ... : as for `MonotonicClassifier`; λ is in standard deviations of the target
+        column per level, and those never cross; only one level goes with `interaction_cst`
+    interaction_cst, lipschitz, ... : as for `MonotonicClassifier`; λ is in standard deviations of
+        the target
 
     Examples
     --------

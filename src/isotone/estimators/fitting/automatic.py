@@ -25,16 +25,52 @@ _SIZES = (64, 4000), (128, 16000), (256, np.inf)  # of batches of a search, up t
 _BATCHES = 8  # per epoch, unless they would become too small or too large
 _SMALLEST_BATCH, _LARGEST_BATCH = 32, 512
 _LARGEST_GROUP = 8
+_WIDE, _WIDEST = 256, 512  # layers of units in groups: time grows with the square
 _KINDS = ("auto", "identity", "standard", "robust", "log")
 _SKEWED = 1.0  # skewness from which a logarithm is tried; that of an exponential column is 2
 _TAILED = 10.0  # fourth moment in units of the squared variance; 3 for a Gaussian
 
 
-def group_size(hidden_layer_sizes: tuple[int, ...]) -> int | None:
-    """The largest that divides all widths, or None, a full sort, if there is none."""
+def group_size(hidden_layer_sizes: tuple[int, ...], n_groups: int = 1) -> int | None:
+    """The largest that divides all widths, or None, a full sort, if there is none.
+
+    With several groups of columns, whose units are sorted apart: 8 if all of them then fit into
+    the widths, 4 if they fit into a few more, and else 2; see `widths`.
+    """
+    if n_groups > 1:
+        narrow = min(hidden_layer_sizes, default=0)
+        limits = (8, narrow), (4, max(narrow, _WIDE))
+        return next((size for size, most in limits if size * n_groups <= most), 2)
     common = math.gcd(*hidden_layer_sizes)
     sizes = [size for size in range(2, _LARGEST_GROUP + 1) if common % size == 0]
     return sizes[-1] if sizes and common else None
+
+
+def widths(hidden_layer_sizes: tuple[int, ...], size: int | None, n_groups: int) -> list[int]:
+    """Widths at which every group of columns has the same number of sorts of so many units.
+
+    A group gets its share of a layer, rounded up to whole sorts.
+
+    >>> widths((32, 16), size=4, n_groups=3)
+    [36, 24]
+    """
+    if n_groups == 1 or not hidden_layer_sizes:
+        return list(hidden_layer_sizes)
+    if size is None:
+        raise ValueError(
+            f"`group_size=None` sorts whole layers, but `interaction_cst` has {n_groups} groups "
+            "of columns, whose units must not be sorted together; choose 'auto', 4 or 8"
+        )
+    found = [
+        n_groups * size * math.ceil(width / (n_groups * size)) for width in hidden_layer_sizes
+    ]
+    if max(found) > _WIDEST:
+        raise ValueError(
+            f"`interaction_cst` has {n_groups} groups of columns, and sorts of {size} units for "
+            f"each would make a layer of {max(found)} units; at most {_WIDEST} are possible: give "
+            "fewer groups, or a smaller `group_size`"
+        )
+    return found
 
 
 def batch_size(n_rows: int) -> int:

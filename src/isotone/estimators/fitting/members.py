@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from isotone.losses import Loss, mean
 from isotone.nn.initialization import Init
+from isotone.nn.interactions import Groups
 from isotone.nn.network import MonotonicNetwork
 from isotone.training.fields import Field
 from isotone.training.learners import FusedLearner, StackLearner, make_learner
@@ -59,6 +60,7 @@ class Design:
     directions : (n_outputs, n_features), -1, 0 or +1
     reaches : for features that need a least slope how far others may move, (n_moves, n_features):
         it must be as steep as the largest move times λ
+    groups : of features that may interact, one of all if any may
     fields : which features are of one column
     learns_lipschitz : whether λ are learned, up to those that members are built with
     init, start : how weights begin, and λ that are learned
@@ -70,6 +72,7 @@ class Design:
     group_size: int | None
     loss: Loss
     reaches: Mapping[int, Floats]
+    groups: Groups
     fields: tuple[Field, ...] = ()
     learns_lipschitz: bool = False
     init: Init = "orthogonal"
@@ -78,9 +81,10 @@ class Design:
 
     def identity(self) -> str:
         """What tells members of this design from others."""
+        groups = f"{self.groups} " if len(self.groups) > 1 else ""
         return (
-            f"{self.hidden_layer_sizes} {self.directions.tolist()} {self.group_size} {self.loss} "
-            f"{[(k, moves.tolist()) for k, moves in self.reaches.items()]} "
+            f"{groups}{self.hidden_layer_sizes} {self.directions.tolist()} {self.group_size} "
+            f"{self.loss} {[(k, moves.tolist()) for k, moves in self.reaches.items()]} "
             f"{self.fields} {self.learns_lipschitz} {self.init} {self.start}"
         )
 
@@ -104,6 +108,7 @@ class Design:
                 init=self.init,
                 least_slopes=self.least_slopes(lipschitz),
                 group_size=self.group_size,
+                interaction_cst=self.groups,
                 outputs=self.loss.outputs,
             )
         if network.log_lipschitz is not None:

@@ -25,6 +25,7 @@ from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Inputs
 from isotone.inputs.scaling import Scaling
 from isotone.losses import Loss, Quantile
+from isotone.nn.interactions import Groups
 from isotone.nn.network import MonotonicNetwork
 from isotone.training.learners import is_fused_loss
 from isotone.training.rows import Rows
@@ -45,6 +46,7 @@ class Task:
     directions, missing : (n_outputs, n_columns), of the columns and of their missing values
     units : those of the outputs
     kinds : of the scaling, as asked for
+    groups : of columns that may interact, by position
     knots : by name, of columns that need some for the directions of missing values
     classes : names of the classes, or None for values
     validation : rows to validate members on, in place of some of the others
@@ -60,6 +62,7 @@ class Task:
     units: TargetUnits
     kinds: Any
     knots: Mapping[str, Floats]
+    groups: Groups
     classes: tuple[str, ...] | None = None
     validation: Rows | None = None
     said: Floats | None = None
@@ -169,15 +172,30 @@ class Trial:
         every = spread_directions(task.directions, task.missing, task.inputs)
         return every[:, self.view.sources]
 
+    @property
+    def group_size(self) -> int | None:
+        size, widths = self.parameters.group_size, self.parameters.hidden_layer_sizes
+        return automatic.group_size(widths, len(self.task.groups)) if size == "auto" else size
+
+    @property
+    def hidden_layer_sizes(self) -> tuple[int, ...]:
+        """As asked for, or a little wider, so that every group of columns has its units."""
+        asked = self.parameters.hidden_layer_sizes
+        return tuple(automatic.widths(asked, self.group_size, len(self.task.groups)))
+
+    @property
+    def groups(self) -> Groups:
+        """The inputs of the network that are of every group of columns."""
+        owners = np.array(self.task.inputs.owners)[self.view.sources]
+        members = (np.flatnonzero(np.isin(owners, group)) for group in self.task.groups)
+        return tuple(tuple(group.tolist()) for group in members)
+
     @cached_property
     def design(self) -> Design:
         task, parameters, view = self.task, self.parameters, self.view
         directions = self.directions.copy()
         if task.coordinates is not None:
             directions[:, view.replaced] = task.coordinates.signs
-        group_size = parameters.group_size
-        if group_size == "auto":
-            group_size = automatic.group_size(parameters.hidden_layer_sizes)
         needed = reaches(view, task.inputs, task.directions, task.missing)
         if self.learns_lipschitz and needed:
             raise ValueError(
@@ -185,11 +203,12 @@ class Trial:
                 "have none; give these columns a direction, too, or use lipschitz='auto'"
             )
         return Design(
-            parameters.hidden_layer_sizes,
+            self.hidden_layer_sizes,
             directions,
-            group_size,
+            self.group_size,
             task.loss,
             needed,
+            self.groups,
             view.fields,
             self.learns_lipschitz,
             # many copies are ±1 at once: orthogonal weights would begin with far too large
@@ -202,7 +221,7 @@ class Trial:
     @cached_property
     def is_fused(self) -> bool:
         """Whether the fused trainer can train members."""
-        sizes = [len(self.view.sources), *self.parameters.hidden_layer_sizes]
+        sizes = [len(self.view.sources), *self.hidden_layer_sizes]
         n_outputs = len(self.task.directions)
         return is_fused_loss(self.task.loss) and why_too_large([*sizes, n_outputs]) is None
 

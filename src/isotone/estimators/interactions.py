@@ -1,0 +1,56 @@
+"""Interactions: `interaction_cst` of an estimator as groups of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from isotone.estimators.columns import position
+from isotone.frozen.joint import JointDirection
+from isotone.losses import Loss, Quantile
+from isotone.nn.interactions import Groups, Interactions, check_groups, simplify
+
+
+def groups_of(
+    value: Interactions, labels: Sequence[Any] | None, features: Sequence[str]
+) -> Groups:
+    """Groups of columns by position, none within another; one of all columns for None.
+
+    Parameters
+    ----------
+    labels : of the columns of a frame; None for an array, whose columns have positions only
+    """
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        value = [_positions(group, labels, features) for group in value]
+    return simplify(check_groups(value, len(features)))
+
+
+def _positions(group: Any, labels: Sequence[Any] | None, features: Sequence[str]) -> Any:
+    """The positions of a group; what is no group is left to `check_groups`."""
+    if isinstance(group, str) or not isinstance(group, Iterable):
+        return group
+    return [position("interaction_cst", entry, labels, features) for entry in group]
+
+
+def refuse_sorted_sums(groups: Groups, loss: Loss) -> None:
+    """Raise `ValueError` for quantiles whose order would make columns interact."""
+    levels = loss.level if isinstance(loss, Quantile) else ()
+    if len(groups) > 1 and isinstance(levels, tuple) and len(levels) > 1:
+        raise ValueError(
+            f"`interaction_cst` asks for a sum of functions of columns but {len(levels)} "
+            "quantiles that never cross are sorted, which would mix them; fit one level at a time"
+        )
+
+
+def refuse_apart(
+    groups: Groups, joint_cst: Sequence[JointDirection], features: Sequence[str]
+) -> None:
+    """Raise `ValueError` for joint directions of columns that may not interact."""
+    joined = {features.index(name) for direction in joint_cst for name in direction}
+    for group in groups:
+        if joined & set(group) and not joined <= set(group):
+            names = ", ".join(features[i] for i in sorted(joined))
+            raise ValueError(
+                f"`joint_cst` joins the columns {names}, but `interaction_cst` has a group with "
+                "only some of them; each group must have all of them or none: add the others"
+            )
