@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args
 import typer
 from typer.core import TyperCommand
 
+from isotone.checks import check_positive, suggest
 from isotone.inputs.chain import Policy, Rule, check_policy
 
 Names = str | Sequence[str] | None  # an option with commas, or one that was given several times
@@ -117,6 +118,57 @@ def rates_of(text: str, option: str) -> dict[str, float]:
                 f"`--{option} {text}` must give columns a number each, such as income=1,debt=-1"
             ) from error
     return found
+
+
+def lipschitz_of(text: str, features: Sequence[str]) -> Any:
+    """What `--lipschitz` says: a number, numbers by feature, auto, or learned."""
+    if text in ("auto", "learned"):
+        return text
+    pairs = [part.partition("=") for part in listed(text)]
+    try:
+        if len(pairs) == 1 and not pairs[0][1]:
+            return check_positive("lipschitz", float(text))
+        named = {
+            name.strip(): check_positive("lipschitz", float(value)) for name, _, value in pairs
+        }
+    except ValueError as error:
+        raise ValueError(
+            f"`--lipschitz {text}` must be a positive number such as 2, or a=2,b=0.5, or auto, or "
+            "learned"
+        ) from error
+    unknown = [name for name in named if name not in features]
+    if unknown or len(named) < len(pairs):
+        name = unknown[0] if unknown else "a feature twice"
+        known = f"choose from {', '.join(features[:20])}"
+        hint = f" ({suggest(name, features, known)})" if unknown else ""
+        raise ValueError(f"`--lipschitz {text}` names {name}{hint}; give every feature once")
+    missing = [name for name in features if name not in named]
+    if missing:
+        every = [f"{name}={named.get(name, 1):g}" for name in features]
+        raise ValueError(
+            f"`--lipschitz {text}` lacks {missing[0]!r}; give λ for every feature, as in "
+            f"`{spelled('lipschitz', *every)}`"
+        )
+    return named
+
+
+def interactions_of(texts: Sequence[str] | None, features: Sequence[str]) -> Any:
+    """What `--interaction-cst` says: a word for all columns, or one group of them each time.
+
+    >>> interactions_of(["age,income", "city"], ["age", "city", "income"])
+    [('age', 'income'), ('city',)]
+    """
+    if not texts or list(texts) in (["no_interactions"], ["pairwise"]):
+        return texts[0] if texts else None
+    groups = [listed(text) for text in texts]
+    for name in (name for group in groups for name in group if name not in features):
+        hint = suggest(name, features, f"choose from {', '.join(features[:20])}")
+        raise ValueError(
+            f"`--interaction-cst` names {name!r}, which is not a feature ({hint}); give groups of "
+            "features, such as `--interaction-cst a,b --interaction-cst c,d`, no_interactions or "
+            "pairwise"
+        )
+    return groups
 
 
 def _split(text: str, mark: str) -> list[str]:

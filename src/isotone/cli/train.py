@@ -15,19 +15,19 @@ import numpy as np
 import typer
 
 from isotone.certificate.certify import Certificate
-from isotone.checks import check_choice, check_positive, suggest
+from isotone.checks import check_choice
 from isotone.cli import terminal
 from isotone.cli.destination import Destination, checkpoint_files, remove_checkpoints
 from isotone.cli.options import (
     Features,
     MaxIter,
-    listed,
+    interactions_of,
+    lipschitz_of,
     one_number,
     pieces_of,
     rates_of,
     size_of,
     sizes_of,
-    spelled,
 )
 from isotone.cli.table.columns import Columns, choose_columns
 from isotone.cli.table.directory import is_streamed, open_rows, survey_rows
@@ -71,6 +71,10 @@ def train(
     joint_cst: Annotated[
         list[str] | None,
         typer.Option(help="Columns that may move together: a=1,b=-1; repeat for more."),
+    ] = None,
+    interaction_cst: Annotated[
+        list[str] | None,
+        typer.Option(help="Features that may interact: a,b; no_interactions; pairwise."),
     ] = None,
     categorical: Annotated[
         list[str] | None, typer.Option(help="Columns of text: one feature for every category.")
@@ -127,6 +131,10 @@ def train(
     Name a column of text in --categorical, or in --ordered if its categories have an order: such a
     column may have a direction. Ordered categories in a Parquet file are used as they are.
 
+    With --interaction-cst a,b --interaction-cst c,d the score is a sum of a function of a and b,
+    one of c and d, and one of all other features; no_interactions makes it a sum of functions of
+    single features. The certificate proves it.
+
     A directory of Parquet files is one table. More than 262,144 rows stay on disk: a first pass
     counts categories and classes and draws a sample of 131,072 rows, which decides scaling, knots
     and λ; then every pass streams all rows. At most 131,072 rows are held out.
@@ -162,7 +170,8 @@ def train(
     estimator = _estimator(learned, columns, kind, level, class_weight)
     estimator.set_params(
         joint_cst=[rates_of(text, "joint-cst") for text in joint_cst or ()] or None,
-        lipschitz=_lipschitz(lipschitz, columns),
+        interaction_cst=interactions_of(interaction_cst, columns.features),
+        lipschitz=lipschitz_of(lipschitz, columns.features),
         lipschitz_max=lipschitz_max,
         knots=pieces_of(knots),
         hidden_layer_sizes=sizes_of(hidden_layer_sizes),
@@ -316,37 +325,6 @@ def _judge_classes(estimator: Any, rows: Sample) -> dict[str, float]:
     return found
 
 
-def _lipschitz(text: str, columns: Columns) -> Any:
-    if text in ("auto", "learned"):
-        return text
-    pairs = [part.partition("=") for part in listed(text)]
-    try:
-        if len(pairs) == 1 and not pairs[0][1]:
-            return check_positive("lipschitz", float(text))
-        named = {
-            name.strip(): check_positive("lipschitz", float(value)) for name, _, value in pairs
-        }
-    except ValueError as error:
-        raise ValueError(
-            f"`--lipschitz {text}` must be a positive number such as 2, or a=2,b=0.5, or auto, or "
-            "learned"
-        ) from error
-    unknown = [name for name in named if name not in columns.features]
-    if unknown or len(named) < len(pairs):
-        name = unknown[0] if unknown else "a feature twice"
-        known = f"choose from {', '.join(columns.features[:20])}"
-        hint = f" ({suggest(name, columns.features, known)})" if unknown else ""
-        raise ValueError(f"`--lipschitz {text}` names {name}{hint}; give every feature once")
-    missing = [name for name in columns.features if name not in named]
-    if missing:
-        every = [f"{name}={named.get(name, 1):g}" for name in columns.features]
-        raise ValueError(
-            f"`--lipschitz {text}` lacks {missing[0]!r}; give λ for every feature, as in "
-            f"`{spelled('lipschitz', *every)}`"
-        )
-    return named
-
-
 def _write(
     estimator: MonotonicEstimator,
     network: FrozenNetwork,
@@ -380,6 +358,7 @@ def _report(
         "learned": learned,
         "certificate": "HOLDS",  # a network that fails is not returned
         "guaranteed": certificate.guarantee,
+        **terminal.describe_interactions(certificate.about_interactions),
         "λ, scaled": ", ".join(slopes),
     }
     judged = {name: f"{value:.5g}" for name, value in metrics.items()}
