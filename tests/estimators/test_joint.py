@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import isotone
-from isotone.estimators.fitting.oblique import Coordinates, independent
+from isotone.estimators.fitting.oblique import Oblique, independent
 from isotone.frozen.steps import Dense, change_first
 
 QUICK: Any = {"max_iter": 10, "random_state": 0}
@@ -207,6 +207,17 @@ def test_ranks_and_missing_values_may_be_joined() -> None:
     assert (model.predict(below) - model.predict(moved)).max() <= verdict.drop
 
 
+def test_joined_columns_are_in_the_same_groups() -> None:
+    X, y = table()
+    options: Any = {"joint_cst": [{"a": 1, "b": -1}], "lipschitz": "learned", **QUICK}
+    groups = [["a", "b"], ["skewed", "city"]]
+    model = isotone.MonotonicRegressor(interaction_cst=groups, **options).fit(X, y)
+    assert model.certificate_.holds
+    assert set(model.certificate_.interactions) == {("a", "b"), ("skewed", "city")}
+    with pytest.raises(ValueError, match="each group must have all of them or none"):
+        isotone.MonotonicRegressor(interaction_cst="no_interactions", **options).fit(X, y)
+
+
 def test_several_outputs_are_refused() -> None:
     X, y = table()
     with pytest.raises(ValueError, match="about one output"):
@@ -223,7 +234,7 @@ def test_coordinates_turn_directions_into_single_ones() -> None:
     rng = np.random.default_rng(0)
     directions = [rng.normal(size=4) for _ in range(3)]
     rows = rng.normal(size=(50, 4))
-    coordinates = Coordinates.of(directions, rows, range(4))
+    coordinates = Oblique.of(directions, rows, range(4))
     moved = np.array(directions) @ coordinates.matrix.T
     np.testing.assert_allclose(moved - np.diag(np.diag(moved))[:, :3] @ np.eye(3, 4), 0, atol=1e-9)
     assert np.all(np.diag(moved) > 0)

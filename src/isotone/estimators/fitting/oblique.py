@@ -34,8 +34,8 @@ _ROUNDING = 1.0 + 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
-class Coordinates:
-    """Coordinates of some features.
+class Oblique:
+    """Coordinates that stand in for some features.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Coordinates:
     signs: Signs
 
     @classmethod
-    def of(cls, directions: Sequence[Floats], rows: Floats, places: Sequence[int]) -> Coordinates:
+    def of(cls, directions: Sequence[Floats], rows: Floats, places: Sequence[int]) -> Oblique:
         """Coordinates for directions of scaled columns, which are independent.
 
         Parameters

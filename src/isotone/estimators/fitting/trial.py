@@ -15,7 +15,7 @@ from isotone.estimators.fitting import automatic
 from isotone.estimators.fitting.knots import knots_of
 from isotone.estimators.fitting.members import Design
 from isotone.estimators.fitting.missing import reaches
-from isotone.estimators.fitting.oblique import Coordinates, independent
+from isotone.estimators.fitting.oblique import Oblique, independent
 from isotone.estimators.fitting.units import TargetUnits, sort_outputs
 from isotone.estimators.fitting.view import View
 from isotone.estimators.parameters import Parameters, Units
@@ -84,7 +84,7 @@ class Task:
         return sorted({name for direction in self.joint_cst for name in direction})
 
     @cached_property
-    def coordinates(self) -> Coordinates | None:
+    def coordinates(self) -> Oblique | None:
         """What networks see in place of columns with joint directions."""
         if not self.joint_cst:
             return None
@@ -104,7 +104,7 @@ class Task:
         single = np.diag(self.directions[0, own].astype(np.float64))
         wanted += [unit for unit in single if unit.any()]
         rows = self.scaling.transform(self.rows.x)[:, places]
-        return Coordinates.of(independent(wanted, self.joined), rows, places)
+        return Oblique.of(independent(wanted, self.joined), rows, places)
 
     @property
     def n_indicators(self) -> int:

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from isotone.estimators.fitting.oblique import Coordinates
+from isotone.estimators.fitting.oblique import Oblique
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category
 from isotone.inputs.knots import Knots
@@ -32,7 +32,7 @@ class View:
     sources: Indices
     scaling: Scaling
     fields: tuple[Field, ...]
-    coordinates: Coordinates | None = None
+    coordinates: Oblique | None = None
 
     @classmethod
     def of(
@@ -41,7 +41,7 @@ class View:
         inputs: Inputs,
         knots: Mapping[str, Floats],
         wanted: Collection[str] = (),
-        coordinates: Coordinates | None = None,
+        coordinates: Oblique | None = None,
     ) -> View:
         """Copies of the features that have knots.
 
