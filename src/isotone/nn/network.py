@@ -84,9 +84,8 @@ class LipschitzNetwork(nn.Module):
     norm : "columns" (Eq. 8), "matrix" or "rescaled-matrix" (Eq. 7)
     apply : "direct" (Algorithm 1) or "project"
     group_size : for widths: size of the groups that are sorted; None sorts all
-    interaction_cst : for widths: groups of features that may interact, by position, or
-        "no_interactions" or "pairwise"; g is a sum of functions of each. Features in no group form
-        one more; see `isotone.nn.interactions`
+    interaction_cst : for widths: groups of features that may interact, by position; g is a sum of
+        functions of each, see `isotone.nn.interactions`
     init : how weights are initialized; see `isotone.nn.initialization`
     outputs : "values", or "logits" of two classes (one output) or of several
     input_shape : for modules that begin with a convolution: (channels, length) or
