@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from export.test_raw import RAW, expected, model
 from isotone import FrozenNetwork, MonotonicNetwork, Scaling, export, freeze
 from isotone.export import parity
-from isotone.export.sql import entry, postgresql, select, statement
+from isotone.export.sql import entry, expression, postgresql, select
+from isotone.export.sql.expression import literal, vanishing
 from isotone.export.sql.select import Sql
-from isotone.export.sql.statement import literal, vanishing
 from isotone.frozen.activations import ACTIVATIONS
 from isotone.frozen.steps import Pointwise
 from networks import by_hand, draw_network, every_step, small
@@ -90,8 +90,8 @@ def test_numbers_that_vanish_or_overflow_are_no_error(run: postgresql.Run, tmp_p
 @pytest.mark.parametrize(
     ("module", "name", "careless", "frozen", "says"),
     [
-        (statement, "vanishing", lambda weight: 0.0, tiny_and_huge(), "underflow"),
-        (statement, "_NEGLIGIBLE", 0.0, pointwise("softplus"), "underflow"),
+        (expression, "vanishing", lambda weight: 0.0, tiny_and_huge(), "underflow"),
+        (expression, "_NEGLIGIBLE", 0.0, pointwise("softplus"), "underflow"),
         (entry, "near", lambda statement, x, reach: x, tiny_and_huge(), "overflow"),
     ],
     ids=["products", "series", "scaling"],

@@ -18,8 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isotone import FrozenNetwork, MonotonicNetwork, export, freeze
+from isotone.export.sql.expression import literal
 from isotone.export.sql.select import Sql
-from isotone.export.sql.statement import literal, quote
+from isotone.export.sql.statement import quote
 from networks import every_step, small
 
 DIALECTS = ("sqlite", "duckdb")

@@ -1,9 +1,9 @@
 """What enters the first step, in SQL: scaled features, or copies of them that are looked up.
 
 Features are made of raw columns: missing values are filled and flagged, categories are one feature
-each. A look-up is a tree of comparisons with the places between the copies of a column, whose
-leaves are the numbers, or products, of one copy each. Its depth grows with the logarithm of their
-number.
+each. A tree of comparisons with the places between the copies of a column finds the copy that
+moves. Its numbers are chosen by such trees as well; those of a layer with many units are in a
+constant table, which is joined by the number of the copy.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from isotone.export.formulas import clamp, log, snap
-from isotone.export.sql.statement import Expression, Statement, vanishing
+from isotone.export.sql.expression import Expression, vanishing
+from isotone.export.sql.statement import Statement
 from isotone.frozen.lookup import Copies
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Column, Number, missing_code
-from isotone.typing import Floats, Reals
+from isotone.typing import Reals
 
 Units = list[Expression]
 
 _MOST_TERMS = 256  # in one sum: databases limit the depth of an expression to 1000
+_MANY = 256  # numbers of a column for which a join is faster to plan and to run than comparisons
 _LARGEST = sys.float_info.max
 
 
@@ -120,7 +122,8 @@ class LookUp:
                 phi.append(scaled(statement, frozen, int(first), x[s]))
             else:
                 ends = copies.ends[s][np.isfinite(copies.ends[s])]
-                found = statement.among(x[s], ends.tolist(), _numbers(statement, range(count)))
+                numbers = [statement.number(float(k)) for k in range(count)]
+                found = statement.among(x[s], ends.tolist(), numbers)
                 place.append(statement.let(found))
                 phi.append(_moving(statement, frozen, x[s], place[s], slice(first, first + count)))
         return cls(statement, copies, place, phi)
@@ -128,50 +131,60 @@ class LookUp:
     def add(self, start: Units, weight: Reals) -> Units:
         """start + W φ, column after column, C before the copy that moves."""
         rows = zip(start, weight, self.copies.sums(weight), strict=True)
-        return [self._add(unit, w, sums) for unit, w, sums in rows]
+        return [self._add(unit, w, sums, len(start)) for unit, w, sums in rows]
 
-    def _add(self, total: Expression, weights: Reals, sums: Reals) -> Expression:
+    def _add(self, total: Expression, weights: Reals, sums: Reals, n_units: int) -> Expression:
+        """One unit; a stage joins the table of one column."""
         let, places = self.statement.let, zip(self.copies.firsts, self.copies.counts, strict=True)
         for s, (first, count) in enumerate(places):
             phi, own = self.phi[s], slice(first, first + count)
             if count == 1:
                 total = total.plus_product(float(weights[first]), phi)
             else:
-                products = [phi * float(w) for w in weights[own]]
-                total = total.plus(self._choose(s, _numbers(self.statement, sums[own])))
-                total = total.plus(self._choose(s, products))
+                pick = _Pick(self.statement, self.place[s], joins=count * n_units > _MANY)
+                total = total.plus(pick(sums[own])).plus(pick.product(phi, weights[own]))
+                total = let(total) if pick.joins else total
             if s % (_MOST_TERMS // 4) == _MOST_TERMS // 4 - 1:
                 total = let(total)
         return let(total)
 
-    def _choose(self, s: int, leaves: Units) -> Expression:
-        return _choose(self.statement, self.place[s], leaves)
 
+@dataclass(frozen=True)
+class _Pick:
+    """Numbers of the copy at a place, which was let: by comparisons, or from a joined table."""
 
-def _numbers(statement: Statement, values: Reals | range) -> Units:
-    return [statement.number(float(value)) for value in values]
+    statement: Statement
+    place: Expression
+    joins: bool = False
 
+    def __call__(self, values: Reals) -> Expression:
+        if self.joins:
+            return self.statement.look_up(self.place, values.tolist())
+        leaves = [self.statement.number(float(value)) for value in values]
+        return self.statement.among(self.place, [float(k) for k in range(1, len(leaves))], leaves)
 
-def _choose(statement: Statement, place: Expression, leaves: Units) -> Expression:
-    """The leaf with the number `place`."""
-    return statement.among(place, [float(k) for k in range(1, len(leaves))], leaves)
+    def product(self, x: Expression, factors: Reals) -> Expression:
+        """x times a factor; `x` was let.
+
+        Where it can vanish, which PostgreSQL refuses, the bound of the factor is picked as well.
+        """
+        product = x * self(factors)
+        smallest = float(np.min(np.abs(factors), where=factors != 0, initial=1.0))
+        can_vanish = vanishing(smallest) >= 2.0 ** min(x.finest, 1000)
+        if self.statement.dialect != "postgresql" or not can_vanish:
+            return product
+        bound = self(np.array([vanishing(float(factor)) for factor in factors]))
+        bound = bound if self.joins else self.statement.let(bound)
+        return self.statement.unless_within(x, bound, product)
 
 
 def _moving(
     statement: Statement, frozen: FrozenNetwork, x: Expression, place: Expression, own: slice
 ) -> Expression:
     """φ of the copy that moves: clamp((x − c) a, −1, 1), snapped."""
-    scaling = frozen.scaling
-    factors: Floats = scaling.factor[own]
-
-    def pick(values: Floats) -> Expression:
-        return statement.let(_choose(statement, place, _numbers(statement, values)))
-
-    distance, factor = statement.let(x - pick(scaling.center[own])), pick(factors)
-    product = distance * factor
-    if statement.dialect == "postgresql":  # which refuses to overflow, and to vanish
-        reach = pick(np.minimum(2.0 / factors, _LARGEST))
-        close = statement.let(statement.between(distance, reach))
-        smallest = pick(np.array([vanishing(float(a)) for a in factors]))
-        product = statement.unless_within(close, smallest, close * factor)
-    return _clamped(statement, product, 1.0, frozen.grid)
+    pick, factors = _Pick(statement, place), frozen.scaling.factor[own]
+    distance = statement.let(x - pick(frozen.scaling.center[own]))
+    if statement.dialect == "postgresql":  # which refuses to overflow
+        reach = statement.let(pick(np.minimum(2.0 / factors, _LARGEST)))
+        distance = statement.let(statement.between(distance, reach))
+    return _clamped(statement, pick.product(distance, factors), 1.0, frozen.grid)

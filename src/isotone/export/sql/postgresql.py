@@ -56,9 +56,10 @@ def _query(
 ) -> Rows:
     _write_script(folder, select, table, columns)
     script = _text(str(folder / "script.sql"))
-    postgres = [str(programs / "postgres"), "--single", "-F", "-c", "exit_on_error=on"]
+    postgres = [str(programs / "postgres"), "--single", "-F"]
+    settings = ["-c", "exit_on_error=on", "-c", "jit=off"]  # compiling takes minutes
     command = f"DO $$BEGIN EXECUTE pg_read_file({script}); END$$\n"
-    _run([*postgres, "-D", str(folder / "data"), "postgres"], account, command)
+    _run([*postgres, *settings, "-D", str(folder / "data"), "postgres"], account, command)
     with (folder / "scores.csv").open(encoding="utf-8", newline="") as file:
         return [tuple(None if c == _NULL else c for c in row) for row in csv.reader(file)]
 

@@ -3,7 +3,8 @@
 Every number is computed by the operations of `FrozenNetwork.score` in the same order and in
 double precision, so a float64 network gets the same scores. The statement is a chain of common
 table expressions, one per stage: a single expression for the whole network would double in size
-with every comparator.
+with every comparator. Copies of a column are looked up: a stage joins a constant table by the
+place of the copy that moves.
 
 The table has the raw columns of the model. NULL and NaN are missing values, and so is an empty
 text among categories, which are compared without spaces around them. What the model does not know,
@@ -14,9 +15,7 @@ score NULL. In PostgreSQL, columns of numbers must have a type of numbers.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -28,9 +27,11 @@ from isotone.checks import check_choice
 from isotone.export.claim import Arithmetic, Claim, SingleFile
 from isotone.export.exactness import exact, in_precision, within
 from isotone.export.formulas import activate, rounds, uses_exp
+from isotone.export.sql.databases import run_duckdb, run_sqlite
 from isotone.export.sql.entry import LookUp, Units, raw_features, scaled, sum_of
-from isotone.export.sql.postgresql import Columns, NoServerError, Rows, Run, run_postgresql
-from isotone.export.sql.statement import Dialect, Statement, quote
+from isotone.export.sql.expression import Dialect
+from isotone.export.sql.postgresql import NoServerError, Run, run_postgresql
+from isotone.export.sql.statement import Statement
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.program import Language
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort
@@ -200,29 +201,8 @@ class _Columns(Language[Units]):
         ]
 
 
-def _run_sqlite(select: str, table: str, columns: Columns) -> Rows:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        names = ", ".join(map(quote, columns))
-        connection.execute(f"CREATE TABLE {quote(table)} ({names})")
-        marks = ", ".join("?" * len(columns))
-        rows = zip(*columns.values(), strict=True)
-        connection.executemany(f"INSERT INTO {quote(table)} VALUES ({marks})", rows)
-        return connection.execute(select).fetchall()
-
-
-def _run_duckdb(select: str, table: str, columns: Columns) -> Rows:
-    import duckdb
-    import pyarrow as pa
-
-    with closing(duckdb.connect()) as connection:
-        connection.register("rows to check", pa.table(columns))
-        connection.execute(f'CREATE TABLE {quote(table)} AS SELECT * FROM "rows to check"')
-        fetched: Rows = connection.execute(select).fetchall()
-        return fetched
-
-
 _RUN: dict[Dialect, Run] = {
-    "sqlite": _run_sqlite,
-    "duckdb": _run_duckdb,
+    "sqlite": run_sqlite,
+    "duckdb": run_duckdb,
     "postgresql": run_postgresql,
 }

@@ -1,100 +1,32 @@
 """A SELECT under construction: expressions whose shared parts become columns of stages.
 
-PostgreSQL raises an error where a product of two numbers other than zero rounds to zero. Every
-expression therefore carries the step that its values are multiples of: sums keep it, products
-multiply it. Where a product could vanish, it is written as zero.
+A stage reads the stage before, and joins constant tables of the numbers that it looks up.
 """
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import Literal
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from isotone.export.formulas import frexp_by_comparing, ldexp_by_comparing
+from isotone.export.sql.expression import (
+    FINEST,
+    Dialect,
+    Expression,
+    constant,
+    integer_and_exponent,
+    literal,
+)
+from isotone.export.sql.tables import Columns, Table
 
-Dialect = Literal["sqlite", "duckdb", "postgresql"]
-
-_FINEST = -1074  # every double is a multiple of 2^-1074
 _COARSEST = 2000  # more than the scalings by powers of two in `formulas` make fine
-_NEGLIGIBLE = 2.0**-500  # neither it nor its square changes a sum with numbers near 1
 _MOST_COLUMNS = 1664  # of a SELECT in PostgreSQL
 _MOST_STREAMED = 32  # stages
-
-
-@dataclass(frozen=True)
-class Expression:
-    """SQL text, the columns it reads and the dialect its numbers are written in.
-
-    Parameters
-    ----------
-    finest : values are multiples of 2 to this power
-    """
-
-    text: str
-    columns: frozenset[str]
-    dialect: Dialect
-    finest: int = _FINEST
-
-    def __add__(self, other: Expression | float) -> Expression:
-        other = self._lift(other)
-        return self._with("+", other, min(self.finest, other.finest))
-
-    def __sub__(self, other: Expression | float) -> Expression:
-        other = self._lift(other)
-        return self._with("-", other, min(self.finest, other.finest))
-
-    def __mul__(self, other: Expression | float) -> Expression:
-        lifted = self._lift(other)
-        product = self._with("*", lifted, max(self.finest + lifted.finest, _FINEST))
-        if isinstance(other, Expression):
-            return self._or_zero(product, _NEGLIGIBLE) if other.text == self.text else product
-        return self._or_zero(product, vanishing(other))
-
-    def __truediv__(self, other: Expression | float) -> Expression:
-        return self._with("/", self._lift(other), _FINEST)
-
-    def __rsub__(self, other: float) -> Expression:
-        return self._lift(other) - self
-
-    def __rtruediv__(self, other: float) -> Expression:
-        return self._lift(other) / self
-
-    def plus_product(self, weight: float, unit: Expression) -> Expression:
-        """self + weight · unit without parentheses, so that a long sum is not deeply nested."""
-        factor = self._lift(weight)
-        finest = max(factor.finest + unit.finest, _FINEST)
-        plain = replace(unit, text=f"{factor.text} * {unit.text}", finest=finest)
-        product = unit._or_zero(plain, vanishing(weight))
-        text, columns = f"{self.text} + {product.text}", self.columns | unit.columns
-        return Expression(text, columns, self.dialect, min(self.finest, finest))
-
-    def plus(self, other: Expression) -> Expression:
-        """self + other without parentheses, likewise."""
-        text, columns = f"{self.text} + {other.text}", self.columns | other.columns
-        return Expression(text, columns, self.dialect, min(self.finest, other.finest))
-
-    def _with(self, operator: str, other: Expression, finest: int) -> Expression:
-        text = f"({self.text} {operator} {other.text})"
-        return Expression(text, self.columns | other.columns, self.dialect, finest)
-
-    def _lift(self, other: Expression | float) -> Expression:
-        return other if isinstance(other, Expression) else constant(other, self.dialect)
-
-    def _or_zero(self, other: Expression, bound: float) -> Expression:
-        """`other`, or 0 where self is at most `bound` in size, if that is to be feared."""
-        if self.dialect != "postgresql" or bound < math.ldexp(1.0, min(self.finest, 1000)):
-            return other
-        low, high, zero = (literal(value, self.dialect) for value in (-bound, bound, 0.0))
-        small = f"{self.text} BETWEEN {low} AND {high}"
-        return replace(other, text=f"(CASE WHEN {small} THEN {zero} ELSE {other.text} END)")
-
-    def without_negligible(self) -> Expression:
-        """0 in place of numbers whose product with a coefficient of a series could vanish."""
-        return replace(self._or_zero(self, _NEGLIGIBLE), finest=max(self.finest, -552))
+_MOST_PLACES = 4  # by which one stage joins; SQLite takes 64 tables
+# Columns of one constant table: SQLite is slow beyond 1000 bytes, and DuckDB with many tables.
+_MOST_LOOKED_UP: dict[Dialect, int] = {"sqlite": 100, "duckdb": 500, "postgresql": 500}
 
 
 class Statement:
@@ -112,6 +44,9 @@ class Statement:
         self._prefix = "q" if table.casefold().startswith("s") else "s"
         self._stage: dict[str, int] = {}
         self._definition: dict[str, Expression] = {}
+        self._place_of: dict[str, str] = {}  # and the values that are looked up there
+        self._values: Columns = {}
+        self._joined: defaultdict[int, set[str]] = defaultdict(set)
 
     def number(self, value: float) -> Expression:
         return constant(value, self.dialect)
@@ -126,12 +61,25 @@ class Statement:
 
     def let(self, x: Expression) -> Expression:
         """`x` as a column of the first stage that can have it."""
-        if x.text in self._stage:
+        if x.text in self._definition:
             return x
-        return self._define(x, 1 + max((self._stage[name] for name in x.columns), default=0))
+        stage = 1 + max((self._stage[name] for name in x.columns), default=0)
+        places = {self._place_of[name] for name in x.columns if name in self._place_of}
+        while len(places | self._joined[stage]) > max(_MOST_PLACES, len(places)):
+            stage += 1
+        self._joined[stage] |= places
+        return self._define(x, stage)
+
+    def look_up(self, place: Expression, values: Sequence[float]) -> Expression:
+        """The value with the number `place`, which was let: a column of a table that is joined."""
+        name = f"k{len(self._values)}"
+        self._stage[name] = self._stage[place.text]
+        self._values[name], self._place_of[name] = values, place.text
+        finest = min(integer_and_exponent(abs(value))[1] for value in values)
+        return Expression(name, frozenset([name]), self.dialect, finest)
 
     def _define(self, x: Expression, stage: int) -> Expression:
-        name = f"c{len(self._stage)}"
+        name = f"c{len(self._definition)}"
         self._stage[name], self._definition[name] = stage, x
         return Expression(name, frozenset([name]), self.dialect, x.finest)
 
@@ -213,7 +161,7 @@ class Statement:
         """`x` clamped to ±reach; both were let."""
         a, b = x.text, reach.text
         text = f"(CASE WHEN {a} > {b} THEN {b} WHEN {a} < -{b} THEN -{b} ELSE {a} END)"
-        return Expression(text, x.columns | reach.columns, self.dialect, _FINEST)
+        return Expression(text, x.columns | reach.columns, self.dialect, FINEST)
 
     def unless_within(self, x: Expression, bound: Expression, other: Expression) -> Expression:
         """`other`, or 0 where abs(x) ≤ bound; both were let."""
@@ -257,28 +205,47 @@ class Statement:
     def ldexp(self, x: Expression, k: Expression) -> Expression:
         """No product in it vanishes, see `formulas.Operators`."""
         power: Expression = ldexp_by_comparing(self, replace(x, finest=_COARSEST), k)
-        return replace(power, finest=_FINEST)
+        return replace(power, finest=FINEST)
 
     def text(self, results: dict[str, Expression]) -> str:
         """The SELECT that gives `results`, which were let, under their names."""
         last = max(self._stage[x.text] for x in results.values())
-        needed = self._last_uses(results, last + 1)
-        end = _FENCES[self.dialect]
-        stages = []
-        for stage in range(last + 1):
-            columns = [
-                name if self._stage[name] < stage else f"{self._definition[name].text} AS {name}"
-                for name, use in needed.items()
-                if self._stage[name] <= stage < use
-            ]
-            self._check_width(len(columns))
-            table = f"{quote(self.table)} AS {self._prefix}"
-            source = table if stage == 0 else f"{self._prefix}{stage - 1}"
-            body = f"SELECT {', '.join(columns)} FROM {source}{end}"
-            stages.append(f"{self._prefix}{stage} AS {self._kept(stage)}({body})")
+        row = self._number_of_row()
+        needed = self._last_uses([*results.values(), *row], last + 1)
+        stages = [self._text_of(stage, needed) for stage in range(last + 1)]
         named = ", ".join(f"{x.text} AS {quote(name)}" for name, x in results.items())
-        chain = ",\n".join(stages)
-        return f"WITH {chain}\nSELECT {named} FROM {self._prefix}{last}{end}"
+        order = "".join(f" ORDER BY {x.text}" for x in row)
+        chain, source = ",\n".join(stages), f"{self._prefix}{last}"
+        return f"WITH {chain}\nSELECT {named} FROM {source}{order}{_FENCES[self.dialect]}"
+
+    def _number_of_row(self) -> list[Expression]:
+        """What rows are ordered by, which a join may reorder except in SQLite."""
+        reorders = self._values and self.dialect != "sqlite"
+        return [self.read("row_number() OVER ()")] if reorders else []
+
+    def _text_of(self, stage: int, needed: dict[str, int]) -> str:
+        """One stage, after the tables that it joins."""
+        columns = [name for name, use in needed.items() if self._stage[name] <= stage < use]
+        self._check_width(len(columns))
+        new = {name: self._definition[name] for name in columns if self._stage[name] == stage}
+        named = (f"{new[name].text} AS {name}" if name in new else name for name in columns)
+        table = f"{quote(self.table)} AS {self._prefix}"
+        source = table if stage == 0 else f"{self._prefix}{stage - 1}"
+        tables = self._tables(stage, new.values())
+        joined = " ".join([source, *(table.join for table in tables)])
+        body = f"SELECT {', '.join(named)} FROM {joined}{_FENCES[self.dialect]}"
+        own = f"{self._prefix}{stage} AS {self._kept(stage)}({body})"
+        return ",\n".join([*(table.text(self.dialect) for table in tables), own])
+
+    def _tables(self, stage: int, definitions: Iterable[Expression]) -> list[Table]:
+        """What a stage joins."""
+        by_place: defaultdict[str, Columns] = defaultdict(dict)
+        for x in definitions:
+            for name in sorted(x.columns & self._values.keys()):  # one text per model
+                by_place[self._place_of[name]][name] = self._values[name]
+        most = _MOST_LOOKED_UP[self.dialect]
+        parts = [(p, part) for p, columns in by_place.items() for part in _narrow(columns, most)]
+        return [Table(f"{self._prefix}{stage}_{k}", *part) for k, part in enumerate(parts)]
 
     def _kept(self, stage: int) -> str:
         """PostgreSQL streams rows through stages, and plans in the square of how many it does."""
@@ -293,14 +260,21 @@ class Statement:
                 "target, such as dialect='duckdb' or cpp"
             )
 
-    def _last_uses(self, results: dict[str, Expression], end: int) -> dict[str, int]:
+    def _last_uses(self, results: list[Expression], end: int) -> dict[str, int]:
         """The last stage that reads every column that is read."""
-        uses: dict[str, int] = {x.text: end for x in results.values()}
+        uses: dict[str, int] = {x.text: end for x in results}
         for name in reversed(self._definition):
             if name in uses:
                 for column in sorted(self._definition[name].columns):  # one text per model
-                    uses[column] = max(uses.get(column, 0), self._stage[name])
+                    source = self._place_of.get(column, column)
+                    uses[source] = max(uses.get(source, 0), self._stage[name])
         return uses
+
+
+def _narrow(columns: Columns, most: int) -> list[Columns]:
+    """The same columns in parts of at most so many."""
+    names = list(columns)
+    return [{k: columns[k] for k in names[i : i + most]} for i in range(0, len(names), most)]
 
 
 # What keeps a database from merging the stages into one expression of exponential size.
@@ -332,53 +306,3 @@ def _text(value: str, dialect: Dialect) -> str:
     if dialect == "postgresql" and "\\" in value:
         return "E" + text.replace("\\", "\\\\")
     return text
-
-
-def constant(value: float, dialect: Dialect) -> Expression:
-    _, exponent = _integer_and_exponent(abs(value))
-    return Expression(literal(value, dialect), frozenset(), dialect, exponent)
-
-
-def vanishing(weight: float) -> float:
-    """The largest x for which weight · x rounds to zero, as a tie with 2^-1074 does.
-
-    It is 0 for a weight of zero as well, whose product does not underflow.
-    """
-    if weight == 0.0:
-        return 0.0
-    limit = Fraction(1, 2**1075) / abs(Fraction(weight))
-    largest = min(limit, Fraction(sys.float_info.max))
-    nearest = float(largest)
-    return nearest if Fraction(nearest) <= limit else math.nextafter(nearest, 0.0)
-
-
-def literal(value: float, dialect: Dialect) -> str:
-    """A number as SQL that is read as exactly this double.
-
-    DuckDB reads decimals correctly; with an exponent they are doubles and not DECIMAL. PostgreSQL
-    takes them for NUMERIC, and reads a text correctly. SQLite may be off by a bit, so there the
-    number is an integer times or over powers of two.
-    """
-    if dialect == "postgresql":
-        return f"'{float(value)!r}'::float8"
-    if dialect == "duckdb":
-        text = repr(float(value))
-        text = text if "e" in text else f"{text}e0"
-        return f"({text})" if value < 0 else text
-    mantissa, exponent = _integer_and_exponent(abs(value))
-    text = f"{mantissa}e0"
-    while exponent:
-        step = min(52, abs(exponent))
-        text += f"{'*' if exponent > 0 else '/'}{2**step}e0"
-        exponent += -step if exponent > 0 else step
-    text = f"-{text}" if value < 0 else text
-    return text if text.isalnum() else f"({text})"
-
-
-def _integer_and_exponent(value: float) -> tuple[int, int]:
-    """Value = integer · 2^exponent with the smallest integer."""
-    numerator, denominator = value.as_integer_ratio()
-    if denominator > 1 or numerator == 0:
-        return numerator, 1 - denominator.bit_length()
-    zeros = (numerator & -numerator).bit_length() - 1
-    return (numerator >> zeros, zeros) if numerator >= 2**53 else (numerator, 0)
