@@ -18,6 +18,24 @@ from isotone.inputs.scaling import Scaling
 JointDirection = Mapping[str, float]
 
 
+def check_joint_cst(
+    value: Any, inputs: Inputs, scaling: Scaling, n_classes: int
+) -> tuple[dict[str, float], ...]:
+    """Directions that a network may declare, or `ValueError`.
+
+    Parameters
+    ----------
+    n_classes : 1 where outputs stand for themselves
+    """
+    directions = tuple(value)
+    limits.JOINT.check(len(directions))
+    if directions and n_classes > 1:
+        raise ValueError(
+            f"`joint_cst` is about single outputs, and there are {n_classes} classes; leave it out"
+        )
+    return tuple(check_joint(direction, inputs, scaling) for direction in directions)
+
+
 def check_joint(value: Any, inputs: Inputs, scaling: Scaling) -> dict[str, float]:
     """A direction of columns that enter a network on a straight line, or `ValueError`."""
     direction = check_rates(value)

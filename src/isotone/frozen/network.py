@@ -24,7 +24,7 @@ from isotone.compiled import engine
 from isotone.elementary import divides, snap_grid
 from isotone.frozen import modelfile
 from isotone.frozen.engine import Engine
-from isotone.frozen.joint import JointDirection, check_joint
+from isotone.frozen.joint import JointDirection, check_joint_cst
 from isotone.frozen.lookup import Copies
 from isotone.frozen.modelfile import Arrays
 from isotone.frozen.notebook import card, describe_directions, quoted
@@ -107,14 +107,9 @@ class FrozenNetwork:
         self._check_shapes()
         self._check_limits()
         self._check_numbers()
-        limits.JOINT.check(len(self.joint_cst))
-        if self.joint_cst and self.of_classes:
-            raise ValueError(
-                f"`joint_cst` is about single outputs, and there are {self.n_outputs} classes; "
-                "leave it out"
-            )
-        joint = (check_joint(one, self.inputs, self.scaling) for one in self.joint_cst)
-        object.__setattr__(self, "joint_cst", tuple(joint))
+        n_classes = self.n_outputs if self.of_classes else 1
+        joint = check_joint_cst(self.joint_cst, self.inputs, self.scaling, n_classes)
+        object.__setattr__(self, "joint_cst", joint)
 
     def _follows_features(self) -> bool:
         """Whether columns of numbers must take the features' names; turned ones are refused."""
