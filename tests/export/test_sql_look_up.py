@@ -118,14 +118,12 @@ def test_copies_on_no_grid_have_the_same_bits(dialect: Dialect, tmp_path: Path) 
             export.write(frozen, "sql", tmp_path / "x", dialect=dialect)
 
 
-def test_more_columns_than_a_database_joins_have_the_same_bits(
-    dialect: Dialect, tmp_path: Path
-) -> None:
-    """SQLite joins 64 tables at most."""
+def test_more_columns_than_sqlite_joins_have_the_same_bits(tmp_path: Path) -> None:
+    """It joins 64 tables at most."""
     frozen = tiled(70, 17, width=16)
     X = np.random.default_rng(0).normal(size=(50, 70))
-    Sql(dialect).write(frozen, tmp_path / "x")
-    assert np.array_equal(Sql(dialect).score(frozen, tmp_path / "x", X)[:, 0], frozen.score(X))
+    Sql().write(frozen, tmp_path / "x")
+    assert np.array_equal(Sql().score(frozen, tmp_path / "x", X)[:, 0], frozen.score(X))
 
 
 def test_rows_stay_in_order_and_what_is_unknown_is_null(dialect: Dialect) -> None:

@@ -25,7 +25,7 @@ from isotone.typing import Reals
 Units = list[Expression]
 
 _MOST_TERMS = 256  # in one sum: databases limit the depth of an expression to 1000
-_MANY = 256  # numbers of a column for which a join is faster to plan and to run than comparisons
+_MANY = 256  # numbers of a column in one layer: a join costs time to plan, which few do not repay
 _LARGEST = sys.float_info.max
 
 
