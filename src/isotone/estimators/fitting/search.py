@@ -33,7 +33,7 @@ from isotone.typing import Indices
 _PIECES = (0, 16, 64)
 CHECKPOINTS = tuple(f"{name}-{k}" for name in ("scout", "search") for k in range(len(_PIECES) + 1))
 _N_SCOUTS = 2  # members of a candidate
-_SHARE = 0.25  # of the epochs, for scouts
+_SHARE = 0.125  # of the epochs, for scouts
 _FARTHEST = 2.0**24  # deviations between the mean of a target and zero: rounding then needs slopes
 _FEWEST_FOLDS, _OF_MANY = 4, 8  # of few rows all must be left out by someone
 _DROPS = 2  # of the rate
