@@ -143,6 +143,8 @@ def _kinds(value: Any, features: Sequence[str]) -> list[Any]:
 
 def choose_scaling(x: Floats, weight: Floats, is_straight: bool = False) -> Kind | Log:
     """Logarithm for skewed columns that are not negative, robust for tails, else standard."""
+    if np.all((x == x.min()) | (x == x.max())):
+        return "standard"  # two values are as skewed on any scale
     skew, tail = _moments(x, weight)
     if x.min() >= 0 and skew > _SKEWED and not is_straight:
         offset = 0.0 if x.min() > 0 else float(np.median(x[x > 0]))
