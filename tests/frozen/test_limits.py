@@ -186,7 +186,7 @@ def test_json_text_and_its_nesting_are_limited(
         read(path)
 
 
-@pytest.mark.parametrize("name", ["JOINT", "JOINT_COLUMNS"])
+@pytest.mark.parametrize("name", ["JOINT", "JOINT_COLUMNS", "JOINT_VERDICTS"])
 def test_joint_directions_are_limited(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     network = isotone.freeze(isotone.MonotonicNetwork([2, 4, 1], monotonic_cst=[1, 1]))
     two: tuple[dict[str, float], ...] = ({"x0": 1, "x1": 1}, {"x1": 1, "x0": 2})

@@ -25,6 +25,7 @@ import numpy as np
 from isotone.certificate import bounds
 from isotone.certificate.slopes import Interval
 from isotone.frozen.joint import JointDirection, check_joint, describe_joint
+from isotone.frozen.lookup import Copies
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, change_first, starts_dense
 from isotone.rounding import add, digits_up, gamma, multiply, total
@@ -32,7 +33,8 @@ from isotone.typing import Floats, Reals
 
 _TINY = 2.0**-500  # beyond it, and its inverse, columns are bounded one by one
 _UNDERFLOW = 2.0**-1070  # more than a product loses
-_UNIT = {"float64": 2.0**-51, "float32": 2.0**-22}  # what scaling loses, in units of the clip
+_LARGEST = float(np.finfo(np.float64).max)
+_ZERO = Fraction(0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class JointVerdict:
     about : what never falls: the score, or the probability of a class that is named
     slope : of the exact score, or logit, per unit of the direction, between rows in the clip
     drop : how far a computed one may fall along it, because rows are rounded to the grid
-    real : whether the exact one never falls
+    real : whether the exact one never falls, and the drop is bounded
     """
 
     output: int
@@ -61,13 +63,9 @@ class JointVerdict:
 
 
 def judge_joint(
-    frozen: FrozenNetwork,
-    slope_bounds: Floats,
-    errors: Floats,
-    direction: JointDirection,
-    output: int = 0,
-) -> JointVerdict:
-    """The verdict along one direction."""
+    frozen: FrozenNetwork, slope_bounds: Floats, errors: Floats, direction: JointDirection
+) -> tuple[JointVerdict, ...]:
+    """The verdict of every output along one direction."""
     if frozen.of_classes:
         raise ValueError(
             f"a joint direction is about a single output, and there are {frozen.n_outputs} "
@@ -75,21 +73,40 @@ def judge_joint(
         )
     rates = check_joint(direction, frozen.inputs, frozen.scaling)
     moves = _moves(frozen, rates)
-    residual, slopes = frozen.residual[output], slope_bounds[output]
-    rise = sum((Fraction(residual[i]) * rate for i, rate in moves.items()), Fraction(0))
-    bound = _slope_along(frozen, moves, slope_bounds)[output]
-    low, high = (-math.inf, math.inf)
-    if math.isfinite(bound):
-        low, high = -_up(Fraction(bound) - rise), _up(rise + Fraction(bound))
-    inputs = list(moves)
-    return JointVerdict(
-        output=output,
-        direction=tuple(rates.items()),
-        about=frozen.about(output),
-        slope=Interval(low, high),
-        drop=_drop(frozen, add(np.abs(residual[inputs]), slopes[inputs]), errors[output]),
-        real=low >= 0,
-    )
+    inputs, steepest = list(moves), _slope_along(frozen, moves, slope_bounds)
+    off = copies_of(frozen).slack[inputs]
+    verdicts = []
+    for output, bound in enumerate(steepest.tolist()):
+        residual = frozen.residual[output]
+        slope = _interval(sum((Fraction(residual[i]) * moves[i] for i in inputs), _ZERO), bound)
+        steepness = add(np.abs(residual[inputs]), slope_bounds[output, inputs])
+        cells = total(multiply(steepness, off)) if np.all(np.isfinite(off)) else math.inf
+        drop = float(add(multiply(2.0, errors[output]), cells))
+        verdicts.append(
+            JointVerdict(
+                output=output,
+                direction=tuple(rates.items()),
+                about=frozen.about(output),
+                slope=slope,
+                drop=drop,
+                real=slope.low >= 0 and math.isfinite(drop),
+            )
+        )
+    return tuple(verdicts)
+
+
+def copies_of(frozen: FrozenNetwork) -> Copies:
+    """The inputs of a network as copies of features, one of each if there are no knots."""
+    one = tuple(range(frozen.n_features))
+    numbers = frozen.scaling, frozen.clip, frozen.grid, frozen.precision
+    return frozen.copies or Copies.of(one, *numbers)
+
+
+def _interval(rise: Fraction, bound: float) -> Interval:
+    """r·D, give or take what g may add."""
+    if not math.isfinite(bound):
+        return Interval(-math.inf, math.inf)
+    return Interval(-_up(Fraction(bound) - rise), _up(rise + Fraction(bound)))
 
 
 def _moves(frozen: FrozenNetwork, rates: JointDirection) -> dict[int, Fraction]:
@@ -129,13 +146,7 @@ def _combine(weight: Reals, moves: dict[int, Fraction]) -> Floats:
         size, most = np.abs(own @ rates), np.abs(own) @ np.abs(rates)
     doubt = multiply(2.0 * gamma(len(rates) + 2, 2.0**-53), most)
     bounded = add(add(size, doubt), len(rates) * _UNDERFLOW)
-    return np.where(np.isfinite(bounded), bounded, np.finfo(np.float64).max)[:, None]
-
-
-def _drop(frozen: FrozenNetwork, steepness: Floats, error: float) -> float:
-    """2E, and the steepness times how far inputs are off at both ends."""
-    cell = (frozen.grid or 0.0) + 2.0 * _UNIT[frozen.precision] * frozen.clip
-    return float(add(multiply(2.0, error), multiply(cell, total(steepness))))
+    return np.where(np.isfinite(bounded), bounded, _LARGEST)[:, None]
 
 
 def _up(exact: Fraction) -> float:
@@ -143,5 +154,5 @@ def _up(exact: Fraction) -> float:
     try:
         number = float(exact)
     except OverflowError:
-        return math.inf if exact > 0 else -math.inf
+        return math.inf if exact > 0 else -_LARGEST
     return number if Fraction(number) >= exact else math.nextafter(number, math.inf)

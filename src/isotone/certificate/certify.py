@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate import bounds
-from isotone.certificate.along import JointVerdict, judge_joint
+from isotone.certificate.along import JointVerdict, copies_of, judge_joint
 from isotone.certificate.interactions import Groups, describe_interactions, find_interactions
 from isotone.certificate.missing import (
     MissingVerdict,
@@ -135,6 +136,16 @@ class Certificate:
         """Which columns do not interact, in words; nothing if all of them may."""
         return describe_interactions(self.frozen, self.interactions)
 
+    @property
+    def asides(self) -> dict[str, str]:
+        """What is also promised, in words by topic: of missing values and several columns."""
+        every = {
+            "missing values": self.about_missing,
+            "joint directions": self.about_joint,
+            "interactions": self.about_interactions,
+        }
+        return {topic: about for topic, about in every.items() if about}
+
     def to_dict(self, *, in_short: bool = False) -> dict[str, Any]:
         """Plain JSON content; an infinite number becomes None.
 
@@ -156,17 +167,20 @@ class Certificate:
             "about_interactions": self.about_interactions,
         }
 
-    def to_json(self) -> str:
-        """`to_dict` as text, in lines if there are few enough to be read."""
+    def to_json(self, *, asked: Sequence[JointVerdict] = ()) -> str:
+        """`to_dict` as text, in lines if there are few enough to be read.
+
+        With `asked` also what `along` said of directions that nobody declared.
+        """
         indent = 2 if len(self.slopes) <= MOST_SHOWN else None
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)
+        content = self.to_dict() | ({"asked": _plain(tuple(asked))} if asked else {})
+        return json.dumps(content, indent=indent, allow_nan=False)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the verdict, and the slope along every feature."""
         frozen, names = self.frozen, self.frozen.output_names
         facts = {"guaranteed": self.guarantee, "fingerprint": self.fingerprint}
-        if self.about_interactions:
-            facts["interactions"] = self.about_interactions
+        facts |= self.asides
         if len(self.constants) == 1:
             facts["directions"] = f"of the {frozen.about(0)}"
         directions = [frozen.direction(i) for i in range(len(frozen.inputs.encoded))]
@@ -267,22 +281,22 @@ class Certificate:
         return self._decide(threshold, low[0], high[0], self.rounding_errors[0])
 
     @ieee_arithmetic()
-    def along(self, direction: JointDirection, output: int = 0) -> JointVerdict:
-        """Whether an output never falls when columns move together, at these rates in raw units.
+    def along(self, direction: JointDirection) -> tuple[JointVerdict, ...]:
+        """Whether outputs never fall when columns move together, at these rates in raw units.
 
-        For rows whose columns are present and within the clip. The direction need not be declared.
+        One verdict per output, for rows whose columns are present and within the clip. The
+        direction need not be declared.
 
         Examples
         --------
         >>> import isotone
         >>> network = isotone.MonotonicNetwork([2, 8, 1], monotonic_cst=[1, -1])
         >>> certificate = isotone.certify(isotone.freeze(network, features=["income", "debt"]))
-        >>> certificate.along({"income": 2.0, "debt": -1.0}).real
-        True
+        >>> [verdict.real for verdict in certificate.along({"income": 2.0, "debt": -1.0})]
+        [True]
         """
-        return judge_joint(
-            self.frozen, self._slope_bounds, np.array(self.rounding_errors), direction, output
-        )
+        errors = np.array(self.rounding_errors)
+        return judge_joint(self.frozen, self._slope_bounds, errors, direction)
 
     @ieee_arithmetic()
     def rivals(self, k: int) -> dict[int, Decisions]:
@@ -319,9 +333,7 @@ class Certificate:
     @cached_property
     def _copies(self) -> Copies:
         """The inputs of the network as copies of features, one of each if there are no knots."""
-        f = self.frozen
-        one = tuple(range(f.n_features))
-        return f.copies or Copies.of(one, f.scaling, f.clip, f.grid, f.precision)
+        return copies_of(self.frozen)
 
 
 def _spread(values: Floats, known: Bools) -> Floats:
@@ -346,9 +358,9 @@ def certify(frozen: FrozenNetwork) -> Certificate:
     kept = all(v.real and v.computed is not False for v in verdicts)
     kept = kept and bool(np.all(np.isfinite(errors)))
     joint = tuple(
-        judge_joint(frozen, slope_bounds, errors, direction, output)
+        verdict
         for direction in frozen.joint_cst
-        for output in range(frozen.n_outputs)
+        for verdict in judge_joint(frozen, slope_bounds, errors, direction)
     )
     return Certificate(
         holds=bool(kept and np.all(constants <= 1.0) and all(v.real for v in joint)),

@@ -127,7 +127,7 @@ class _Walk(Language[_Terms]):
         n_units, n_columns = step.width(len(h.reads)), h.columns.shape[1]
         total = _Terms(np.zeros((n_units, 0), bool), np.zeros((0, n_columns), bool))
         for weight, part in pairs:
-            total = total + self._few(part) if weight else total
+            total = self._few(total + self._few(part)) if weight else total
         return total
 
     def _few(self, h: _Terms, work: int = 0) -> _Terms:

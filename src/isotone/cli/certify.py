@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 import isotone
+from isotone.certificate.along import JointVerdict
 from isotone.certificate.certify import MOST_SHOWN, Certificate
 from isotone.certificate.verdicts import Verdict
 from isotone.cli import terminal
@@ -38,18 +38,20 @@ def certify(
     With --along income=1,debt=-1 also whether the score never falls when income rises by as much
     as debt falls, whether the model declares it or not.
 
-    Exit code 0 if every constraint holds, 1 if one does not, 2 if the file is unreadable.
+    Exit code 0 if every constraint holds, declared or asked for, 1 if one does not, 2 if the file
+    is unreadable.
     """
     certificate = isotone.certify(isotone.load(model))
-    asked = tuple(certificate.along(rates_of(text, "along")) for text in along or ())
-    certificate = replace(certificate, joint=(*certificate.joint, *asked))
+    asked = [
+        verdict for text in along or () for verdict in certificate.along(rates_of(text, "along"))
+    ]
+    kept = certificate.holds and all(verdict.real for verdict in asked)
     if json:
-        typer.echo(certificate.to_json())
+        typer.echo(certificate.to_json(asked=asked))
     else:
-        _print(certificate, model)
+        _print(certificate, model, asked)
     for note in _contradictions(certificate):
         warn(note)
-    kept = certificate.holds and all(verdict.real for verdict in asked)
     raise typer.Exit(0 if kept else 1)
 
 
@@ -67,16 +69,18 @@ def _contradictions(certificate: Certificate) -> Iterator[str]:
         yield "the file claims that its constraints hold, but its numbers do not; do not use it"
 
 
-def _print(certificate: Certificate, model: Path) -> None:
+def _print(certificate: Certificate, model: Path, asked: list[JointVerdict]) -> None:
     verdict = ("HOLDS", "bold green") if certificate.holds else ("FAILS", "bold red")
+    if certificate.holds and not all(found.real for found in asked):
+        verdict = ("HOLDS, BUT NOT WHAT WAS ASKED", "bold red")
+    answer = {"asked": "; ".join(map(str, asked))} if asked else {}
     output.print(Text.assemble(verdict, "  ", printable(model)), soft_wrap=True)
     output.print()
     output.print(
         terminal.facts(
             guaranteed=certificate.guarantee,
-            **_described("missing values", certificate.about_missing),
-            **_described("joint directions", certificate.about_joint),
-            **terminal.describe_interactions(certificate.about_interactions),
+            **answer,
+            **certificate.asides,
             **terminal.describe_directions(certificate.frozen),
             Lipschitz=_describe_constant(certificate),
             rounding=_describe_rounding(certificate),
@@ -92,10 +96,6 @@ def _print(certificate: Certificate, model: Path) -> None:
     output.print(indented(_layer_table(certificate)))
     output.print()
     output.print(_describe_limits(certificate), style="dim")
-
-
-def _described(name: str, about: str) -> dict[str, str]:
-    return {name: about} if about else {}
 
 
 def _describe_constant(certificate: Certificate) -> str:
@@ -116,7 +116,8 @@ def _describe_rounding(certificate: Certificate) -> str:
 def _describe_limits(certificate: Certificate) -> str:
     return (
         "Not guaranteed: that scores are accurate, on these or other data. A direction is about "
-        "one feature that changes while all others stay the same. A feature whose scaled value "
+        "one feature that changes while all others stay the same, unless columns move together in "
+        "a joint direction. A feature whose scaled value "
         f"is beyond ±{certificate.clip:g} is taken as ±{certificate.clip:g}{_knots(certificate)}. "
         "Slopes are those of the exact function within that range; computed scores "
         f"{_describe_steps(certificate)}."

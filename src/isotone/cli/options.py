@@ -112,11 +112,14 @@ def rates_of(text: str, option: str) -> dict[str, float]:
     for part in listed(text):
         name, _, number = part.rpartition("=")
         try:
-            found[name] = float(number)
+            rate = float(number)
         except ValueError as error:
             raise ValueError(
                 f"`--{option} {text}` must give columns a number each, such as income=1,debt=-1"
             ) from error
+        if (name := name.strip()) in found:
+            raise ValueError(f"`--{option} {text}` names {name!r} twice; name each column once")
+        found[name] = rate
     return found
 
 

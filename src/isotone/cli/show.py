@@ -10,7 +10,6 @@ from rich.table import Table
 
 import isotone
 from isotone.certificate.interactions import describe_interactions, find_interactions
-from isotone.cli import terminal
 from isotone.cli.terminal import (
     columns,
     describe_arithmetic,
@@ -21,6 +20,7 @@ from isotone.cli.terminal import (
     print_stated,
     printable,
 )
+from isotone.frozen.joint import describe_joint
 from isotone.frozen.network import FrozenNetwork
 
 _OLD = (
@@ -39,7 +39,7 @@ def show(model: Annotated[Path, typer.Argument(help="An .isotone file.")]) -> No
             shape=f"{frozen.shape}, {frozen.n_parameters:,} parameters",
             outputs=_describe_outputs(frozen),
             **describe_directions(frozen),
-            **_describe_interactions(frozen),
+            **_describe_several(frozen),
             arithmetic=describe_arithmetic(frozen),
             metric=f"{frozen.metric}-norm".replace("inf", "∞"),
             fingerprint=frozen.fingerprint,
@@ -67,9 +67,13 @@ def _describe_outputs(frozen: FrozenNetwork) -> str:
     return f"{frozen.n_outputs} {kind}{classes}"
 
 
-def _describe_interactions(frozen: FrozenNetwork) -> dict[str, str]:
-    """Which columns do not interact, found in the stored numbers."""
-    return terminal.describe_interactions(describe_interactions(frozen, find_interactions(frozen)))
+def _describe_several(frozen: FrozenNetwork) -> dict[str, str]:
+    """Declared joint directions, and which columns do not interact by the stored numbers."""
+    found = {
+        "joint": "; ".join(f"never falls along {describe_joint(d)}" for d in frozen.joint_cst),
+        "interactions": describe_interactions(frozen, find_interactions(frozen)),
+    }
+    return {topic: about for topic, about in found.items() if about}
 
 
 def _feature_table(frozen: FrozenNetwork) -> Table:

@@ -97,11 +97,6 @@ def describe_directions(frozen: FrozenNetwork) -> dict[str, str]:
     return {"directions": f"of the {frozen.about(0)}{rather}"}
 
 
-def describe_interactions(about: str) -> dict[str, str]:
-    """Which columns do not interact, as an entry of `facts`; nothing if all may."""
-    return {"interactions": about} if about else {}
-
-
 def describe_arithmetic(frozen: FrozenNetwork) -> str:
     grid = "not rounded" if frozen.grid is None else f"rounded to 2^{math.log2(frozen.grid):.0f}"
     knots = ", copies between knots to ±1," if (frozen.inputs.counts > 1).any() else ""

@@ -70,7 +70,7 @@ def train(
     ] = None,
     joint_cst: Annotated[
         list[str] | None,
-        typer.Option(help="Columns that may move together: a=1,b=-1; repeat for more."),
+        typer.Option(help="Never fall while columns move together: a=1,b=-1; may be repeated."),
     ] = None,
     interaction_cst: Annotated[
         list[str] | None,
@@ -358,7 +358,7 @@ def _report(
         "learned": learned,
         "certificate": "HOLDS",  # a network that fails is not returned
         "guaranteed": certificate.guarantee,
-        **terminal.describe_interactions(certificate.about_interactions),
+        **certificate.asides,
         "λ, scaled": ", ".join(slopes),
     }
     judged = {name: f"{value:.5g}" for name, value in metrics.items()}

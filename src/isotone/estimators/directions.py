@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from isotone.checks import check_directions, suggest
+from isotone.frozen.joint import check_rates
 from isotone.inputs.columns import missing_name
 from isotone.typing import Floats, Signs
 
@@ -105,6 +106,31 @@ def directions(
         return np.hstack([table, np.zeros_like(table)])
     entries = spread(name, value, features, 0, missing_names(features))
     return check_directions(name, entries, n_outputs, 2 * n, given=value)
+
+
+def joint_directions(
+    value: Any, labels: Sequence[Any] | None, features: Sequence[str]
+) -> list[dict[str, float]]:
+    """`joint_cst` as rates by feature that are not zero, for every direction.
+
+    >>> joint_directions([{"income": 1, "debt": -1}], ["income", "debt"], ["income", "debt"])
+    [{'income': 1.0, 'debt': -1.0}]
+    """
+    listed = [] if value is None else value
+    if isinstance(listed, Mapping | str) or not isinstance(listed, Iterable):
+        raise ValueError(
+            f"`joint_cst={value!r:.100}` must be a list of directions; put even one into a list, "
+            'such as [{"income": 1, "debt": -1}]'
+        )
+    found = []
+    for direction in listed:
+        rates = by_name("joint_cst", direction, labels, features)
+        if not isinstance(rates, Mapping):
+            entries = rates if np.ndim(rates) == 1 else [rates]
+            rates = dict(zip(features, spread("joint_cst", entries, features, 0.0), strict=True))
+        _refuse_unknown("joint_cst", list(rates), features, ())
+        found.append(check_rates(rates))
+    return found
 
 
 def class_directions(

@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
 from isotone.certificate.robustness import Radius
 from isotone.checks import check_choice
 from isotone.estimators.columns import check_categories, find_inputs, refuse_missing
-from isotone.estimators.directions import by_name, directions, spread
+from isotone.estimators.directions import by_name, directions, joint_directions, spread
 from isotone.estimators.fitting.fit import Fit, fit_network
 from isotone.estimators.fitting.knots import check_knots
 from isotone.estimators.fitting.members import Run
@@ -55,7 +55,7 @@ from isotone.estimators.validation import (
     validate_names,
 )
 from isotone.freezing.margin import certified
-from isotone.frozen.joint import JointDirection, check_rates
+from isotone.frozen.joint import JointDirection
 from isotone.inputs.chain import Inputs, Policy, has_features, refuse_one_score
 from isotone.inputs.columns import Category
 from isotone.inputs.frames import column_names, has_names
@@ -199,12 +199,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _joint_directions(self, n_outputs: int, missing: Signs) -> tuple[JointDirection, ...]:
         """`joint_cst` by name of the columns, which may not have another meaning."""
-        given, names = [] if self.joint_cst is None else list(self.joint_cst), self._names()
-        entries = [
-            spread("joint_cst", self._by_name("joint_cst", direction), names, 0.0)
-            for direction in given
-        ]
-        known = [check_rates(dict(zip(names, rates, strict=True))) for rates in entries]
+        known = joint_directions(self.joint_cst, self._labels, self._names())
         if known and n_outputs > 1:
             raise ValueError(
                 f"`joint_cst` is about one output but there are {n_outputs}; there must be one "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
 from isotone.estimators.columns import position
@@ -46,11 +47,21 @@ def refuse_apart(
     groups: Groups, joint_cst: Sequence[JointDirection], features: Sequence[str]
 ) -> None:
     """Raise `ValueError` for joint directions of columns that may not interact."""
-    joined = {features.index(name) for direction in joint_cst for name in direction}
-    for group in groups:
-        if joined & set(group) and not joined <= set(group):
-            names = ", ".join(features[i] for i in sorted(joined))
+    for joined, group in product(_connected(joint_cst), groups):
+        own = {features.index(name) for name in joined}
+        if own & set(group) and not own <= set(group):
             raise ValueError(
-                f"`joint_cst` joins the columns {names}, but `interaction_cst` has a group with "
-                "only some of them; each group must have all of them or none: add the others"
+                f"`joint_cst` joins the columns {', '.join(sorted(joined))}, but "
+                "`interaction_cst` has a group with only some of them; each group must have all "
+                "of them or none: add the others"
             )
+
+
+def _connected(joint_cst: Sequence[JointDirection]) -> list[set[str]]:
+    """Columns that directions join, also by way of others."""
+    found: list[set[str]] = []
+    for direction in joint_cst:
+        touched = [names for names in found if names & set(direction)]
+        found = [names for names in found if names not in touched]
+        found.append(set(direction).union(*touched))
+    return found

@@ -25,7 +25,7 @@ from isotone.typing import Floats, Reals
 
 _KEPT = (
     *("precision", "metric", "clip", "grid", "lipschitz"),
-    *("lipschitz_holds", "constants", "rounding_errors", "about_interactions"),
+    *("lipschitz_holds", "constants", "rounding_errors", "about_joint", "about_interactions"),
 )
 
 

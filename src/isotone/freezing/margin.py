@@ -51,7 +51,13 @@ def round_again(
         clip=clip,
         grid=spacing(grid, precision),
     )
-    return certified(with_margin(rounded, grid))[0]
+    result = with_margin(rounded, grid)
+    if frozen.joint_cst and not certify(result).holds:
+        raise ValueError(
+            "joint directions of the network do not survive this rounding; they must hold as the "
+            "others do: keep float64, or choose a coarser `grid`"
+        )
+    return certified(result)[0]
 
 
 def with_margin(frozen: FrozenNetwork, grid: Grid) -> FrozenNetwork:
@@ -89,7 +95,7 @@ def _leave_margin(frozen: FrozenNetwork, error: float) -> FrozenNetwork:
             + (", or precision='float64'" if frozen.precision == "float32" else "")
         )
     for _ in range(8):  # one or two suffice: what is shrunk rounds inward
-        factors = _shrink_factors(frozen, allowed)
+        factors = _together(frozen, _shrink_factors(frozen, allowed))
         if np.all(factors == 1.0):
             return frozen
         frozen = replace(frozen, steps=_shrink(frozen, factors))
@@ -104,6 +110,14 @@ def _shrink_factors(frozen: FrozenNetwork, allowed: Floats) -> Floats:
             return factors
         constants = bounds.constants(frozen.steps, frozen.lipschitz, frozen.metric)
         return np.full(len(allowed), np.minimum(1.0, 1.0 / constants).min())
+
+
+def _together(frozen: FrozenNetwork, factors: Floats) -> Floats:
+    """The same factor for all columns of joint directions, along which their slopes cancel."""
+    joined = {name for direction in frozen.joint_cst for name in direction}
+    is_joined = np.isin(frozen.features, list(joined))
+    least = factors[is_joined].min(initial=1.0)
+    return np.where(is_joined, least, factors)
 
 
 def _shrink(frozen: FrozenNetwork, factors: Floats) -> Steps:

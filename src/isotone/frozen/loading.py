@@ -80,7 +80,7 @@ def build(content: dict[str, Any], steps: Steps, residual: Any) -> FrozenNetwork
         "lipschitz": numbers(content["lipschitz"]),
         "monotonic_cst": np.array([numbers(row) for row in content["monotonic_cst"]]),
         "classes": None if classes is None else _names(classes),
-        "joint_cst": tuple(content.get("joint_cst", ())),
+        "joint_cst": content.get("joint_cst", ()),
         "clip": float(numbers([content["clip"]])[0]),
         "grid": None if content["grid"] is None else float(numbers([content["grid"]])[0]),
     }

@@ -71,7 +71,7 @@ class FrozenNetwork:
     clip, grid : positive; `grid` a power of two that divides `clip`, or None
     provenance : anything worth keeping that JSON can hold
     certificate : what a certificate said when the network was frozen; a claim, not a proof
-    joint_cst : rates of columns that may move together without lowering an output
+    joint_cst : rates of columns; no output falls when they move together
     inputs : from a raw row to the features; without text and fills the columns are the features,
         and have their names
     """
@@ -107,9 +107,8 @@ class FrozenNetwork:
         self._check_shapes()
         self._check_limits()
         self._check_numbers()
-        n_classes = self.n_outputs if self.of_classes else 1
-        joint = check_joint_cst(self.joint_cst, self.inputs, self.scaling, n_classes)
-        object.__setattr__(self, "joint_cst", joint)
+        about = self.inputs, self.scaling, self.n_outputs, self.of_classes
+        object.__setattr__(self, "joint_cst", check_joint_cst(self.joint_cst, *about))
 
     def _follows_features(self) -> bool:
         """Whether columns of numbers must take the features' names; turned ones are refused."""

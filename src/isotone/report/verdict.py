@@ -73,7 +73,7 @@ def _sentences(certificate: Certificate, outcomes: Outcomes) -> Iterator[str]:
         for sign in (1, -1):
             found = [v for v in certificate.verdicts if (v.output, v.direction) == (k, sign)]
             yield from _direction(_subject(outcomes, k), sign, found)
-    if not certificate.verdicts:
+    if not certificate.verdicts and not certificate.joint:
         yield "No direction is declared: every feature may push the score up or down."
     guarantee = certificate.guarantee.replace("logits", "the scores of classes")
     yield f"{'As computed by the machine' if certificate.holds else 'Guaranteed'}: {guarantee}."
@@ -202,7 +202,8 @@ def _limits(certificate: Certificate) -> Iterator[str]:
     yield "That the model is accurate, fair or useful, on these or on other rows."
     yield (
         "What happens when several features change at once, in opposite directions: a "
-        "declared direction is about one feature that changes while all others stay the same."
+        "declared direction is about one feature that changes while all others stay the same"
+        f"{', or about columns that move together as stated above' if certificate.joint else ''}."
     )
     if any(sign == 0 for row in certificate.frozen.monotonic_cst for sign in row):
         yield "The direction of features marked free; only their slope is bounded."

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
+from scipy.sparse.csgraph import connected_components
 
 from isotone.certificate.certify import certify
 from isotone.freezing.margin import coarsen, rounding_error
@@ -57,11 +58,17 @@ class Oblique:
         rows : (n_rows, n_places), scaled
         """
         known = np.array(directions)
+        parts = connected_components(np.abs(known).T @ np.abs(known) > 0)[1]
         basis = _completed(known)
-        matrix: Floats = np.linalg.inv(basis.T).astype(np.float64)
+        signs = (np.arange(len(basis)) < len(known)).astype(np.int8)
+        of = parts[np.abs(basis).argmax(axis=1)]  # where the columns of a vector are
+        order = np.empty_like(of)  # a coordinate stands in for a column of its own part
+        order[np.argsort(parts, kind="stable")] = np.argsort(of, kind="stable")
+        basis, signs = basis[order], signs[order]
+        inverse: Floats = np.linalg.inv(basis.T).astype(np.float64)
+        matrix = np.where(parts[:, None] == parts, inverse, 0.0)
         spread = (rows @ matrix.T).std(axis=0)
         matrix /= np.where(spread > 0, spread, 1.0)[:, None]
-        signs = (np.arange(len(basis)) < len(known)).astype(np.int8)
         return cls(np.array(places), matrix, signs)
 
     def change(self, x: Reals, inputs: Indices) -> None:
@@ -148,12 +155,13 @@ def check_joined(
             )
 
 
-def independent(directions: Sequence[Floats], names: Sequence[str]) -> list[Floats]:
+def independent(directions: Sequence[Floats], joint_cst: Sequence[JointDirection]) -> list[Floats]:
     """The directions without those that follow from the others; `ValueError` if some depend.
 
     Parameters
     ----------
-    names : of the columns, for the message
+    directions : those of single columns included
+    joint_cst : what the user gave, for the message
     """
     kept = [d / np.abs(d).max() for d in directions]
     for k in reversed(range(len(kept))):
@@ -161,17 +169,13 @@ def independent(directions: Sequence[Floats], names: Sequence[str]) -> list[Floa
         if others and nnls(np.array(others).T, kept[k])[1] < _SAME:
             kept = others
     if np.linalg.matrix_rank(np.array(kept), _SAME) < len(kept):
-        given = "; ".join(describe_joint(_named(d, names)) for d in directions)
+        given = "; ".join(map(describe_joint, joint_cst))
         raise ValueError(
-            f"`joint_cst` and `monotonic_cst` ask for {len(kept)} directions that depend on one "
-            f"another: {given}; they must be independent: leave out one, or join some into a "
-            "stronger one, such as a matters at least as much as b and c together"
+            f"`joint_cst` asks for {given}, which depend on one another or on directions of "
+            "single columns, or contradict them; they must be independent: leave out one, or join "
+            "some into a stronger one, such as a matters at least as much as b and c together"
         )
     return kept
-
-
-def _named(direction: Floats, names: Sequence[str]) -> dict[str, float]:
-    return {name: float(d) for name, d in zip(names, direction, strict=True) if d}
 
 
 def _completed(directions: Floats) -> Floats:

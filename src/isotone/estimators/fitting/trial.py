@@ -51,7 +51,7 @@ class Task:
     classes : names of the classes, or None for values
     validation : rows to validate members on, in place of some of the others
     said : what a teacher says of the targets of the rows
-    joint_cst : rates of columns that may move together without lowering the output
+    joint_cst : rates of columns; the output never falls when they move together
     """
 
     rows: Rows
@@ -104,7 +104,7 @@ class Task:
         single = np.diag(self.directions[0, own].astype(np.float64))
         wanted += [unit for unit in single if unit.any()]
         rows = self.scaling.transform(self.rows.x)[:, places]
-        return Oblique.of(independent(wanted, self.joined), rows, places)
+        return Oblique.of(independent(wanted, self.joint_cst), rows, places)
 
     @property
     def n_indicators(self) -> int:
