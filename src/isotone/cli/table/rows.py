@@ -73,6 +73,7 @@ def read_rows(table: Table, columns: Columns, how: Reading) -> tuple[TargetColum
     target, y = read_target(columns.target, cells.take(counted), how.loss, counted)
     target = target.with_positive(how.positive)
     sample = Sample(X.take(counted), y, None if weight is None else weight[counted])
+    find_inputs(sample.X, columns.features)  # refuses too many categories before rows are split
     fraction = fraction_of(how.validation)
     if fraction is not None:
         return target, *_split(table.path, sample, target, fraction)
