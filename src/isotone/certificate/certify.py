@@ -68,7 +68,7 @@ class Certificate:
         direction along an indicator of missing values; `holds` does not depend on these
     joint : one for every output and declared joint direction
     interactions : groups of columns such that every output is a sum of functions of one group
-        each; columns that share no group do not interact. One group if all may
+        each; columns that share no group do not interact, and one in none has no effect
     rounding_errors : E for every output, infinite if no bound was found
     """
 

@@ -114,11 +114,14 @@ def _describe_rounding(certificate: Certificate) -> str:
 
 
 def _describe_limits(certificate: Certificate) -> str:
+    joint, clip = (
+        ", but for joint directions" if certificate.joint else "",
+        f"{certificate.clip:g}",
+    )
     return (
         "Not guaranteed: that scores are accurate, on these or other data. A direction is about "
-        "one feature that changes while all others stay the same, unless columns move together in "
-        "a joint direction. A feature whose scaled value "
-        f"is beyond ±{certificate.clip:g} is taken as ±{certificate.clip:g}{_knots(certificate)}. "
+        f"one feature that changes while all others stay the same{joint}. A feature whose scaled "
+        f"value is beyond ±{clip} is taken as ±{clip}{_knots(certificate)}. "
         "Slopes are those of the exact function within that range; computed scores "
         f"{_describe_steps(certificate)}."
     )

@@ -68,7 +68,7 @@ def widths(hidden_layer_sizes: tuple[int, ...], size: int | None, n_groups: int)
         raise ValueError(
             f"`interaction_cst` has {n_groups} groups of columns, and sorts of {size} units for "
             f"each would make a layer of {max(found)} units; at most {_WIDEST} are possible: give "
-            "fewer groups, or a smaller `group_size`"
+            "fewer groups, narrower `hidden_layer_sizes` or a smaller `group_size`"
         )
     return found
 
