@@ -137,6 +137,8 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     names = options.models
+    if not set(names) & set(BOOSTERS):
+        parser.error(f"--models {' '.join(names)} has no booster to compare with; add LightGBM")
     print(heading(names))
     options.out.parent.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
