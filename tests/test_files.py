@@ -164,13 +164,16 @@ with replacing(Path({str(path)!r})), replacing(Path({str(other)!r})):
 # Commands that a signal ends while they write
 
 STOP_IN_A_FILE = """
-import signal, sys, time
-from pathlib import Path
+import atexit, signal, sys, time
 from isotone import files as atomic
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which nohup ignores, and so would the command
 def stop(path):
     print("ready", flush=True)
     time.sleep(60)
+@atexit.register
+def leave():
+    print("leaving", flush=True)
+    time.sleep(0.1)
 if __name__ == "__main__":
     atomic._sync = stop
     from isotone.cli import main
@@ -225,6 +228,8 @@ def test_a_signal_while_writing_leaves_nothing_behind(tmp_path: Path, command: s
     assert list(tmp_path.rglob("*.part"))
     process.send_signal(number)
     process.send_signal(number)  # as `timeout` does: twice, at once
+    assert process.stdout.readline() == b"leaving\n"
+    process.send_signal(number)
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 128 + number, complaint
     assert b"Traceback" not in complaint

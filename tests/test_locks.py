@@ -68,10 +68,13 @@ def test_directories_that_stay_empty_are_removed(tmp_path: Path) -> None:
 def test_a_signal_is_an_exit_code(number: signal.Signals) -> None:
     before = signal.signal(number, signal.SIG_DFL)  # SIGINT is ignored in the background
     try:
+        with ending_cleanly():
+            pass
+        assert signal.getsignal(number) is signal.SIG_DFL
         with pytest.raises(SystemExit) as exit_, ending_cleanly():
             signal.raise_signal(number)
         assert exit_.value.code == 128 + number
-        assert signal.getsignal(number) is signal.SIG_DFL
+        assert signal.getsignal(number) is signal.SIG_IGN  # a second one changes nothing
     finally:
         signal.signal(number, before)
 

@@ -80,7 +80,8 @@ _AGAIN = 2.0  # seconds within which another signal is the same wish: `timeout` 
 def ending_cleanly() -> Iterator[None]:
     """Within the block SIGINT, SIGTERM and SIGHUP raise SystemExit, with 128 + their number.
 
-    A signal that is ignored, as SIGHUP is under nohup, stays ignored.
+    A signal that is ignored, as SIGHUP is under nohup, stays ignored. One that ended the block is
+    ignored after it: the process is leaving, and should do so with its exit code.
     """
     before = {number: signal.getsignal(number) for number in _ENDING}
     ours = [n for n, handler in before.items() if handler is not signal.SIG_IGN]
@@ -93,7 +94,8 @@ def ending_cleanly() -> Iterator[None]:
         yield
     finally:
         for number in ours:
-            signal.signal(number, before[number])
+            ended = number == leave.number
+            signal.signal(number, signal.SIG_IGN if ended else before[number])
 
 
 class _Leave:
@@ -101,11 +103,12 @@ class _Leave:
 
     def __init__(self) -> None:
         self._last = -_AGAIN
+        self.number: int | None = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
         if now - self._last >= _AGAIN:
-            self._last = now
+            self._last, self.number = now, number
             raise SystemExit(128 + number)
 
 
