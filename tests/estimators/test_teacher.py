@@ -134,7 +134,7 @@ def test_what_does_not_fit_the_rows_is_refused() -> None:
     with pytest.raises(ValueError, match=r"a number between -.* and .* for each"):
         MonotonicRegressor(teacher=LinearRegression().fit(X, 1e40 * y)).fit(X, y)
     both = LinearRegression().fit(X, np.column_stack([y, y]))
-    with pytest.raises(ValueError, match="`teacher` has 2 targets but `y` has 1"):
+    with pytest.raises(ValueError, match="`teacher` has 2 targets but the model has 1"):
         MonotonicRegressor(teacher=both).fit(X, y)
     pipeline = make_pipeline(StandardScaler(), LinearRegression())
     with pytest.raises(ValueError, match="takes no `sample_weight`"):

@@ -120,7 +120,7 @@ def test_rows_to_validate_on_are_routed() -> None:
         (X_VAL, "`eval_set` is a DataFrame; it must be one pair, .* give \\(X_val, y_val\\)"),
         ((X_VAL,), "`eval_set` is a tuple; it must be one pair"),
         ([], "`eval_set` is a list of 0 pairs; it must be one pair"),
-        ((X_VAL, ["maybe"] * 80), "`eval_set` holds the class 'maybe', which `y` does not have"),
+        ((X_VAL, ["maybe"] * 80), "`eval_set` holds the class 'maybe', which was not learned"),
         ((X_VAL, Y_VAL[:5]), "inconsistent numbers of samples"),
         ((X_VAL[NAMES[:2]], Y_VAL), "feature names should match"),
         ((X_VAL.assign(age=1e300), Y_VAL), r"`eval_set` reaches 1e\+300 in 'age'; numbers up to"),
@@ -139,7 +139,9 @@ def test_at_least_one_row_must_have_a_score() -> None:
 
 
 def test_targets_that_cannot_be_used_are_refused() -> None:
-    with pytest.raises(ValueError, match="`eval_set` has 2 targets but `y` has 1; they must be"):
+    with pytest.raises(
+        ValueError, match="`eval_set` has 2 targets but the model has 1; they must be"
+    ):
         regressor().fit(X, Y, eval_set=(X_VAL, np.column_stack([Y_VAL, Y_VAL])))
     with pytest.raises(ValueError, match="`eval_set` holds NaN or infinity"):
         regressor().fit(X, Y, eval_set=(X_VAL, np.full(80, np.nan)))

@@ -30,7 +30,7 @@ from isotone.estimators.directions import (
 )
 from isotone.estimators.estimator import MonotonicEstimator, lacks_score
 from isotone.estimators.parameters import Watch
-from isotone.estimators.teacher import probabilities
+from isotone.estimators.teacher import probabilities, refuse_loss
 from isotone.losses import LOSSES
 from isotone.training.recipe import History
 from isotone.training.rows import Rows
@@ -113,6 +113,10 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         judged by the true targets. It gets the table as `fit` does. One that is not fitted learns
         from that first; to keep one fitted where scikit-learn clones estimators, as in
         cross-validation, wrap it in `sklearn.frozen.FrozenEstimator`
+    warm_start : whether `fit` continues with the networks of the last fit. Inputs, scaling, knots
+        and classes stay those of the first fit, and so do all parameters but those of training;
+        `random_state` no longer counts. Rows may be others, but what only the old ones said may
+        be forgotten. Not for data sets that are streamed
     max_iter : most epochs. Where λ is "auto", large tables take fewer, and training ends when the
         loss on left-out rows stops falling, unless the table is streamed from disk
     early_stopping : where λ is not "auto": keep the best epoch on a `validation_fraction` of the
@@ -183,10 +187,12 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         X, y, sample_weight, stream = self._in_memory(X, y, sample_weight)
         parameters, rows = self._read(X, y, sample_weight)
         check_classification_targets(rows.y)
-        self.classes_, labels = np.unique(rows.y, return_inverse=True)
-        self._check_classes()
+        if self._warm() is None:
+            self.classes_ = np.unique(rows.y)
+            self._check_classes()
         turned = self.positive is not None and self.positive == self.classes_.tolist()[0]
         self._sign = -1 if turned else 1  # whether the network scores the first of two classes
+        labels = self._places("y", rows.y)
         counted = (rows.y, rows.weights()) if stream is None else stream.totals()
         class_weight = self._class_weights(*counted)
         if stream is not None:
@@ -194,7 +200,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         weight = rows.weights() * class_weight[labels]
         said = None
         if self.teacher is not None:
-            self._check_teacher(stream, "cross_entropy")
+            refuse_loss(self.loss, "cross_entropy")
             second = probabilities(self.teacher, X, y, sample_weight, self.classes_, class_weight)
             said = second if self._sign > 0 else 1.0 - second
         return self._learn(
@@ -285,15 +291,19 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
             )
 
     def _targets(self, name: str, y: NDArray[Any]) -> Floats:
+        return self._numbered(self._places(name, y))
+
+    def _places(self, name: str, y: NDArray[Any]) -> Indices:
+        """The place of every label among the classes."""
+        found, place = np.unique(column_or_1d(y), return_inverse=True)
         places = {label: k for k, label in enumerate(self.classes_.tolist())}
-        found = column_or_1d(y).tolist()
-        for label in found:
+        for label in found.tolist():
             if label not in places:
                 raise ValueError(
-                    f"`{name}` holds the class {label!r}, which `y` does not have; a model knows "
-                    "only classes that it learned: drop such rows"
+                    f"`{name}` holds the class {label!r}, which was not learned; a model knows "
+                    f"only {', '.join(map(repr, places))!s:.100}: drop such rows"
                 )
-        return self._numbered(np.array([places[label] for label in found]))
+        return np.array([places[label] for label in found.tolist()], np.intp)[place]
 
     def _numbered(self, labels: Indices) -> Floats:
         """Numbers of the classes, (n_rows, 1); of two, 1 is the one that is scored."""

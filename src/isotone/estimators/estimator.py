@@ -29,7 +29,8 @@ from isotone.estimators.fitting.knots import check_knots
 from isotone.estimators.fitting.members import Run
 from isotone.estimators.fitting.missing import complete, refuse_directed
 from isotone.estimators.fitting.oblique import check_joined
-from isotone.estimators.fitting.observations import observations
+from isotone.estimators.fitting.observations import taught_observations
+from isotone.estimators.fitting.start import Start
 from isotone.estimators.fitting.stream import Stream, in_memory
 from isotone.estimators.fitting.trial import Task
 from isotone.estimators.fitting.units import TargetUnits
@@ -43,6 +44,8 @@ from isotone.estimators.parameters import (
     TileCounts,
     Units,
     Watch,
+    fixed_parameters,
+    refuse_changes,
 )
 from isotone.estimators.validation import (
     SparseTable,
@@ -92,6 +95,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     validation_fraction: float = 0.2
     n_iter_no_change: int = 20
     tol: float = 1e-4
+    warm_start: bool = False
     n_jobs: int | None = None
     random_state: Any = None
     verbose: bool = False
@@ -100,6 +104,8 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     _labels: list[Any] | None = field(default=None, init=False)
     _checkpoints: Path | None = field(default=None, init=False)
     _inputs: Inputs = field(default_factory=Inputs, init=False)
+    _start: Start | None = field(default=None, init=False)
+    _started: Mapping[str, str] = field(default_factory=dict, init=False)
 
     def keep_checkpoints(self, directory: str | Path) -> Self:
         """Let `fit` write checkpoints there, and continue from those of a run that was killed."""
@@ -217,6 +223,8 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             return round(fraction * n_rows) if parameters.early_stopping else 0
 
         *rows, stream = in_memory(X, y, weight, n_held, bool(self.verbose))
+        if stream is not None:
+            self._refuse_streamed()
         named = self.categorical_features
         if stream is not None and named is not None and not isinstance(named, str):
             raise ValueError(
@@ -231,6 +239,8 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         """Checked parameters, and rows with a weight each."""
         check_choice("loss", self.loss, self._losses)
         parameters = Parameters.of(self)
+        if self._warm() is not None:
+            return parameters, self._read_again(X, y, sample_weight, **check)
         X = framed(densified(X))
         self._labels = column_names(X) if has_names(X) else None
         if self._labels is None:
@@ -248,6 +258,24 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         refuse_huge("X", X, self._inputs.uncompleted)
         weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return parameters, Rows(X, y, weight)
+
+    def _warm(self) -> Start | None:
+        """Where a warm start begins; None if there is none, or nothing to begin with."""
+        if not self.warm_start or self._start is None:
+            return None
+        refuse_changes(self, self._started)
+        return self._start
+
+    def _read_again(self, X: Any, y: Any, sample_weight: Any, **check: Any) -> Rows:
+        """Rows of a warm start, complete, with the inputs of the first fit."""
+        policy: Policy = "missing" if self.on_unseen == "missing" else "error"
+        features = self._inputs.encode(self._raw(densified(X)), on_unseen=policy)
+        features, y = check_X_y(features, y, dtype=np.float64, estimator=self, **check)
+        refuse_huge("X", features, self._inputs.encoded)
+        weight = _check_sample_weight(
+            sample_weight, features, dtype=np.float64, ensure_non_negative=True
+        )
+        return Rows(features, y, weight)
 
     def _encode(self, X: Any, y: Any, **check: Any) -> tuple[Floats, Any]:
         """Features of a table without indicators, NaN where values are missing, and targets."""
@@ -276,6 +304,32 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         said : what a teacher says of the targets
         """
         refuse_one_score(parameters.on_unseen, n_outputs)
+        wanted = check_knots(self._by_name("knots", parameters.knots), self._inputs)
+        start = self._warm()
+        if start is None:
+            task = self._task(parameters, rows, loss, n_outputs, wanted, watch, classes, said)
+        else:
+            task = start.task.of(*taught_observations(rows, said), self._validation(watch))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        run = Run(seed, self._checkpoints, watch.stops)
+        lipschitz = self._by_feature("lipschitz", parameters.lipschitz, None)
+        parameters = replace(parameters, lipschitz=lipschitz)
+        fit = fit_network(task, parameters, wanted, run, stream, start)
+        self._keep(fit)
+        self.feature_importances_ = importances(self.network_, task.rows, seed)
+        return self
+
+    def _task(
+        self,
+        parameters: Parameters,
+        rows: Rows,
+        loss: Loss,
+        n_outputs: int,
+        wanted: Mapping[str, int],
+        watch: Watch,
+        classes: tuple[str, ...] | None,
+        said: Floats | None,
+    ) -> Task:
         names = self._names()
         table = self._directions(names, n_outputs)
         cst, missing = table[:, : len(names)], table[:, len(names) :]
@@ -286,13 +340,10 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             refuse_directed(missing, names)
         joint = self._joint_directions(n_outputs, missing)
         refuse_apart(groups, joint, names)
-        wanted = check_knots(self._by_name("knots", parameters.knots), self._inputs)
         completed = complete(self._inputs, rows.x, rows.weights(), cst, missing, wanted)
         self._inputs = completed.inputs
-        n_targets, known = rows.y.shape[1], rows.y if said is None else np.hstack([rows.y, said])
-        both = observations(replace(rows, x=completed.X, y=known))
-        distinct = replace(both, y=both.y[:, :n_targets])
-        task = Task(
+        distinct, said = taught_observations(replace(rows, x=completed.X), said)
+        return Task(
             rows=distinct,
             inputs=completed.inputs,
             directions=cst,
@@ -304,29 +355,17 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             groups=groups,
             classes=classes,
             validation=self._validation(watch),
-            said=None if said is None else both.y[:, n_targets:],
+            said=said,
             joint_cst=joint,
         )
-        lipschitz = self._by_feature("lipschitz", parameters.lipschitz, None)
-        parameters = replace(parameters, lipschitz=lipschitz)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        run = Run(seed, self._checkpoints, watch.stops)
-        fit = fit_network(task, parameters, wanted, run, stream)
-        self._keep(fit)
-        self.feature_importances_ = importances(self.network_, distinct, seed)
-        return self
 
-    def _check_teacher(self, stream: Stream | None, *losses: str) -> None:
-        """Raise `ValueError` where a teacher cannot help."""
-        if stream is not None:
+    def _refuse_streamed(self) -> None:
+        """Raise `ValueError` if something was asked for that needs all rows in memory."""
+        wanted = {"teacher": self.teacher is not None, "warm_start": bool(self.warm_start)}
+        for name in (name for name, is_wanted in wanted.items() if is_wanted):
             raise ValueError(
-                "`teacher` learns from rows in memory but the data set is too large for that; "
-                "leave it out, or give fewer rows"
-            )
-        if self.loss not in losses:
-            raise ValueError(
-                f"`teacher` says what to expect, for which `loss={self.loss!r}` does not ask; "
-                f"choose loss={losses[0]!r}, or leave the teacher out"
+                f"`{name}` needs rows in memory but the data set is too large for that; leave it "
+                "out, or give fewer rows"
             )
 
     def _keep(self, fit: Fit) -> None:
@@ -334,6 +373,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         self.network_, self.certificate_ = certified(fit.network)
         if not all(verdict.computed for verdict in self.certificate_.missing):
             raise RuntimeError("the direction of a missing value is not proved; report a bug")
+        self._start, self._started = fit.start, fixed_parameters(self)
         self.history_, self.lipschitz_ = fit.history, fit.lipschitz
         self.n_iter_ = fit.history.n_epochs
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs, hash
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
@@ -30,6 +30,23 @@ Lipschitz = float | ArrayLike | Mapping[str, float]  # or "auto", or "learned"
 TileCounts = int | Sequence[int | None] | Mapping[str, int] | Literal["auto"] | None
 Categorical = Literal["from_dtype"] | Sequence[Any] | None  # names, positions, or a mask
 Units = Literal["scaled", "raw"]
+
+_OF_TRAINING = {  # may change between fits of which one continues the other
+    "teacher",
+    "on_unseen",
+    "batch_size",
+    "learning_rate_init",
+    "max_iter",
+    "early_stopping",
+    "validation_fraction",
+    "n_iter_no_change",
+    "tol",
+    "class_weight",
+    "warm_start",
+    "n_jobs",
+    "random_state",
+    "verbose",
+}
 
 
 @dataclass(frozen=True)
@@ -53,6 +70,7 @@ class Parameters:
     validation_fraction: float
     n_iter_no_change: int
     tol: float
+    warm_start: bool
     n_jobs: int | None
     verbose: bool
     temperature: float = 1.0
@@ -81,6 +99,7 @@ class Parameters:
         check_fraction("validation_fraction", self.validation_fraction)
         check_count("n_iter_no_change", self.n_iter_no_change)
         check_least("tol", self.tol)
+        check_choice("warm_start", self.warm_start, (True, False))
         _check_jobs(self.n_jobs)
         check_positive("temperature", self.temperature)
 
@@ -94,6 +113,23 @@ class Parameters:
         if self.n_jobs is None:
             return torch.get_num_threads()
         return int(effective_n_jobs(int(self.n_jobs)))
+
+
+def fixed_parameters(estimator: BaseEstimator) -> dict[str, str]:
+    """What must stay the same if a fit is to continue with networks of the last one, hashed."""
+    given = estimator.get_params(deep=False)
+    return {name: hash(value) for name, value in given.items() if name not in _OF_TRAINING}
+
+
+def refuse_changes(estimator: BaseEstimator, before: Mapping[str, str]) -> None:
+    """Raise `ValueError` if networks of the last fit are not those that are asked for now."""
+    for name, value in fixed_parameters(estimator).items():
+        if value != before[name]:
+            raise ValueError(
+                f"`{name}` is not what it was at the last fit, with whose networks "
+                "`warm_start=True` continues; it must stay the same: set it back, or set "
+                "warm_start=False to begin anew"
+            )
 
 
 @dataclass(frozen=True, eq=False)

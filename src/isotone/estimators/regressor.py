@@ -16,7 +16,7 @@ from isotone.estimators.directions import is_table
 from isotone.estimators.estimator import MonotonicEstimator
 from isotone.estimators.fitting.units import TargetUnits
 from isotone.estimators.parameters import Watch
-from isotone.estimators.teacher import values
+from isotone.estimators.teacher import refuse_loss, values
 from isotone.estimators.validation import refuse_huge
 from isotone.losses import LOSSES, Quantile
 from isotone.training.recipe import History
@@ -73,15 +73,16 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         watch = Watch.of(eval_set, callbacks)
         X, y, sample_weight, stream = self._in_memory(X, y, sample_weight)
         parameters, rows = self._read(X, y, sample_weight, multi_output=True, y_numeric=True)
-        self._one_column = rows.y.ndim == 1
-        self._n_targets = 1 if self._one_column else rows.y.shape[1]
+        if self._warm() is None:
+            self._one_column = rows.y.ndim == 1
+            self._n_targets = 1 if self._one_column else rows.y.shape[1]
         table = self._targets("y", rows.y)
         levels = self._levels(table)
         loss = Quantile(levels) if self.loss == "quantile" else LOSSES[self.loss]()
         n_outputs = max(table.shape[1], len(levels))
         said = None
         if self.teacher is not None:
-            self._check_teacher(stream, "squared_error", "absolute_error")
+            refuse_loss(self.loss, "squared_error", "absolute_error")
             said = self._targets("teacher", values(self.teacher, X, y, sample_weight))
         return self._learn(
             parameters, replace(rows, y=table), loss, n_outputs, watch, stream=stream, said=said
@@ -117,7 +118,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         table = y.reshape(len(y), -1).astype(np.float64)
         if table.shape[1] != self._n_targets:
             raise ValueError(
-                f"`{name}` has {table.shape[1]} targets but `y` has {self._n_targets}; they "
+                f"`{name}` has {table.shape[1]} targets but the model has {self._n_targets}; they "
                 "must be the same: give as many columns of targets"
             )
         check_finite(name, table)

@@ -21,6 +21,15 @@ from isotone.typing import Floats
 _FARTHEST, _LEAST = 1e6, 1e-290  # from the targets, in units of the largest
 
 
+def refuse_loss(loss: str, *known: str) -> None:
+    """Raise `ValueError` for a loss with which a teacher cannot help."""
+    if loss not in known:
+        raise ValueError(
+            f"`teacher` says what to expect, for which `loss={loss!r}` does not ask; choose "
+            f"loss={known[0]!r}, or leave the teacher out"
+        )
+
+
 def fitted(teacher: Any, X: Any, y: Any, sample_weight: ArrayLike | None) -> Any:
     """The teacher if it is fitted, or a copy of it that has learned from these rows."""
     try:

@@ -15,8 +15,10 @@ import numpy as np
 from isotone.estimators.directions import check_lipschitz
 from isotone.estimators.fitting import automatic
 from isotone.estimators.fitting.members import Run, learn, scan
+from isotone.estimators.fitting.mixture import Found, mix
 from isotone.estimators.fitting.observations import hold_out
-from isotone.estimators.fitting.search import candidates, plan, scout, search
+from isotone.estimators.fitting.search import candidates, plan, scout, search, train
+from isotone.estimators.fitting.start import Start
 from isotone.estimators.fitting.stream import Stream
 from isotone.estimators.fitting.trial import Task, Trial
 from isotone.estimators.parameters import Parameters
@@ -31,11 +33,18 @@ _FINAL_RATE = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """What was learned, not yet certified; `lipschitz` is per column, in the units asked for."""
+    """What was learned, not yet certified.
+
+    Parameters
+    ----------
+    lipschitz : per column, in the units asked for
+    start : of the next fit, if it is to be a warm one
+    """
 
     network: FrozenNetwork
     history: History
     lipschitz: Floats
+    start: Start | None
 
 
 def fit_network(
@@ -44,6 +53,7 @@ def fit_network(
     tiles: Mapping[str, int],
     run: Run,
     stream: Stream | None = None,
+    start: Start | None = None,
 ) -> Fit:
     """Learn a task with the parameters of an estimator.
 
@@ -51,21 +61,44 @@ def fit_network(
     ----------
     tiles : by name, of columns that are to have knots
     stream : the rows that members learn from, if those of the task are only a sample
+    start : networks to continue with
     """
+    if start is not None:
+        return _fit_on(start, task, parameters, run)
     if not _is_searched(task, parameters):
         return _fit_given(task, parameters, tiles, run, stream)
-    n_rows = len(task.rows)
-    size = automatic.searched_batch_size(n_rows)
-    recipe = plan(_recipe(parameters, size, True, run.seed), n_rows)
+    recipe = _searched_recipe(task, parameters, run.seed)
     trials = candidates(task, parameters, tiles)
     if stream is not None:
         moving = [trial for trial in trials if trial.moves_lipschitz]
-        trial, whole = scout(moving, recipe, run), _recipe(parameters, size, True, run.seed)
+        trial, size = scout(moving, recipe, run), automatic.searched_batch_size(len(task.rows))
+        whole = _recipe(parameters, size, True, run.seed)
         epochs = min(whole.epochs, automatic.n_epochs(len(stream)))
         return _fit_learned(trial, replace(whole, epochs=epochs), run, stream)
-    found = search(trials, recipe, run)
-    _tell_knots(found.trial)
-    return Fit(found.freeze(), found.history, found.lipschitz())
+    return _mixed(search(trials, recipe, run), run.seed)
+
+
+def _mixed(found: list[Found], seed: int) -> Fit:
+    """The best mixture of what a search has found."""
+    start = Start.after([(one.trial, one.members) for one in found], seed, is_searched=True)
+    best = mix(found)
+    _tell_knots(best.trial)
+    return Fit(best.freeze(), best.history, best.lipschitz(), start)
+
+
+def _fit_on(start: Start, task: Task, parameters: Parameters, run: Run) -> Fit:
+    """Continue with networks of an earlier fit.
+
+    There are no checkpoints: those of the earlier fit would be taken for its own.
+    """
+    run = replace(run, seed=start.seed, checkpoints=None)
+    learned = start.resume(task, parameters)
+    if start.is_searched:
+        recipe = _searched_recipe(task, parameters, run.seed)
+        return _mixed(train(learned, recipe, run), run.seed)
+    ((trial, members),) = learned
+    history = _train(trial, members, _given_recipe(trial, run.seed), run)
+    return _frozen(trial, members, history, trial.learned(members), run.seed)
 
 
 def _is_searched(task: Task, parameters: Parameters) -> bool:
@@ -98,19 +131,29 @@ def _fit_given(
         lipschitz = np.where(np.isnan(lipschitz), trial.steepest(scaled), lipschitz)
     members = trial.build(scaled, parameters.n_members, run.seed)
     history = _train(trial, members, recipe, run, stream)
-    return Fit(trial.freeze(members), history, lipschitz)
+    return _frozen(trial, members, history, lipschitz, run.seed)
+
+
+def _frozen(
+    trial: Trial, members: list[MonotonicNetwork], history: History, lipschitz: Floats, seed: int
+) -> Fit:
+    start = Start.after([(trial, members)], seed, is_searched=False)
+    return Fit(trial.freeze(members), history, lipschitz, start)
 
 
 def _fit_learned(trial: Trial, recipe: Recipe, run: Run, stream: Stream | None) -> Fit:
     """With λ that members learn from all rows."""
     members = trial.build(trial.most, trial.parameters.n_members, run.seed)
     history = _train(trial, members, recipe, run, stream)
-    lipschitz = trial.learned(members)
-    return Fit(trial.freeze(members), history, lipschitz)
+    return _frozen(trial, members, history, trial.learned(members), run.seed)
 
 
 def _train(
-    trial: Trial, members: list[MonotonicNetwork], recipe: Recipe, run: Run, stream: Stream | None
+    trial: Trial,
+    members: list[MonotonicNetwork],
+    recipe: Recipe,
+    run: Run,
+    stream: Stream | None = None,
 ) -> History:
     """Let the members learn, from rows in memory or from a stream."""
     task, parameters, checkpoint = trial.task, trial.parameters, run.file("members")
@@ -162,6 +205,12 @@ def _given_recipe(trial: Trial, seed: int, stream: Stream | None = None) -> Reci
     size = automatic.batch_size(n_rows)
     recipe = _recipe(trial.parameters, size, trial.learns_lipschitz, seed)
     return replace(recipe, batch_size=min(recipe.batch_size, n_rows))
+
+
+def _searched_recipe(task: Task, parameters: Parameters, seed: int) -> Recipe:
+    n_rows = len(task.rows)
+    size = automatic.searched_batch_size(n_rows)
+    return plan(_recipe(parameters, size, True, seed), n_rows)
 
 
 def _recipe(parameters: Parameters, batch_size: int, is_learned: bool, seed: int) -> Recipe:

@@ -13,8 +13,10 @@ ignores them.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isotone.training.rows import Rows
 from isotone.typing import Floats, Indices
@@ -22,6 +24,7 @@ from isotone.typing import Floats, Indices
 _LEAST = 2.0**-64  # of the largest weight: less would vanish in float32
 _MOST = 2**13  # observations that are told apart; if there are more, one stands for several
 _ASSUMED = 16
+_FEWEST = 8  # rows of a fold that depends on their numbers
 
 
 def observations(rows: Rows) -> Rows:
@@ -56,11 +59,49 @@ def observations(rows: Rows) -> Rows:
     return Rows(x.repeat(count, axis=0), y.repeat(count, axis=0), each / each.mean())
 
 
+def taught_observations(rows: Rows, said: Floats | None) -> tuple[Rows, Floats | None]:
+    """Observations, and what a teacher says of their targets, if there is one."""
+    if said is None:
+        return observations(rows), None
+    n_targets = rows.y.shape[1]
+    both = observations(replace(rows, y=np.hstack([rows.y, said])))
+    return replace(both, y=both.y[:, :n_targets]), both.y[:, n_targets:]
+
+
 def folds(rows: Rows, n_folds: int, seed: int) -> Indices:
     """A fold for every row, at random, with about the same targets in each."""
     found = np.empty(len(rows), dtype=np.intp)
     found[_by_target(rows, np.random.default_rng(seed))] = np.arange(len(rows)) % n_folds
     return found
+
+
+def lasting_folds(rows: Rows, n_folds: int, seed: int) -> Indices:
+    """A fold for every row that depends on its numbers alone, so that more rows do not change it.
+
+    Equal rows are told apart by their number. Few rows, of which a fold might get none, are dealt
+    out as `folds` does.
+
+    Parameters
+    ----------
+    rows : in the order of their numbers; see `observations`
+    """
+    table = np.hstack([rows.x, rows.y])
+    is_new = np.append(True, np.any(table[1:] != table[:-1], axis=1))
+    starts = np.flatnonzero(is_new)
+    number = np.arange(len(table)) - starts[np.cumsum(is_new) - 1]
+    hashed = np.full(len(table), seed, np.uint64)
+    for column in (*table.T, number.astype(np.float64)):
+        hashed = _mixed(hashed ^ np.ascontiguousarray(column).view(np.uint64))
+    found = (hashed % np.uint64(n_folds)).astype(np.intp)
+    is_sound = np.bincount(found, minlength=n_folds).min() >= _FEWEST
+    return found if is_sound else folds(rows, n_folds, seed)
+
+
+def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Every bit of the result depends on all bits (the finalizer of SplitMix64)."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
+    return bits ^ (bits >> np.uint64(31))
 
 
 def hold_out(rows: Rows, fraction: float, seed: int) -> Indices:

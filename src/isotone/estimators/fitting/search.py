@@ -15,18 +15,19 @@ The average is the model. No row decided about a member that had seen it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from isotone.estimators.fitting import automatic
 from isotone.estimators.fitting.members import Run, learn
-from isotone.estimators.fitting.mixture import MOST_COPIES, Found, Mixture, mix
-from isotone.estimators.fitting.observations import folds
+from isotone.estimators.fitting.mixture import MOST_COPIES, Found
+from isotone.estimators.fitting.observations import folds, lasting_folds
 from isotone.estimators.fitting.trial import Task, Trial
 from isotone.estimators.parameters import Parameters
 from isotone.inputs.columns import Number
+from isotone.nn.network import MonotonicNetwork
 from isotone.training.recipe import Recipe
 from isotone.typing import Indices
 
@@ -65,38 +66,51 @@ def scout(trials: list[Trial], recipe: Recipe, run: Run) -> Trial:
     parts, silent = _parts(trials[0], run.seed), replace(run, stops=None)
     until = max(automatic.FEWEST_EPOCHS, round(_SHARE * recipe.epochs))
     found = [
-        _train(trial, _N_SCOUTS, recipe, parts, silent, f"scout-{k}", until)
+        _train(trial, _new(trial, _N_SCOUTS, run), recipe, parts, silent, f"scout-{k}", until)
         for k, trial in enumerate(trials)
     ]
     return min(found, key=lambda one: one.loss).trial
 
 
-def search(trials: list[Trial], recipe: Recipe, run: Run) -> Mixture:
-    """The best mixture of some trials."""
+def search(trials: list[Trial], recipe: Recipe, run: Run) -> list[Found]:
+    """The best of some trials, trained to the end; all of them if there are few rows."""
     if len(trials[0].task.rows) > _SMALL:
         trials = [scout(trials, recipe, run)]
-    parts, n = _parts(trials[0], run.seed), trials[0].parameters.n_members
-    return mix(
-        [_train(trial, n, recipe, parts, run, f"search-{k}") for k, trial in enumerate(trials)]
-    )
+    n = trials[0].parameters.n_members
+    return train([(trial, _new(trial, n, run)) for trial in trials], recipe, run)
+
+
+def train(
+    trials: Sequence[tuple[Trial, list[MonotonicNetwork]]], recipe: Recipe, run: Run
+) -> list[Found]:
+    """Train members of trials to the end."""
+    parts = _parts(trials[0][0], run.seed)
+    return [
+        _train(trial, members, recipe, parts, run, f"search-{k}")
+        for k, (trial, members) in enumerate(trials)
+    ]
+
+
+def _new(trial: Trial, n_members: int, run: Run) -> list[MonotonicNetwork]:
+    return trial.build(trial.most, n_members, run.seed)
 
 
 def _parts(trial: Trial, seed: int) -> Indices:
-    rows = trial.task.rows
-    fewest = _FEWEST_FOLDS if len(rows) <= _SMALL else _OF_MANY
-    return folds(rows, max(trial.parameters.n_members, fewest), seed)
+    rows, parameters = trial.task.rows, trial.parameters
+    n_folds = _FEWEST_FOLDS if len(rows) <= _SMALL else _OF_MANY
+    divide = lasting_folds if parameters.warm_start else folds
+    return divide(rows, max(parameters.n_members, n_folds), seed)
 
 
 def _train(
     trial: Trial,
-    n_members: int,
+    members: list[MonotonicNetwork],
     recipe: Recipe,
     parts: Indices,
     run: Run,
     name: str,
     until: int | None = None,
 ) -> Found:
-    members = trial.build(trial.most, n_members, run.seed)
     recipe = recipe if trial.moves_lipschitz else _at_rest(recipe, trial.parameters)
     history, learner = learn(
         trial.design,

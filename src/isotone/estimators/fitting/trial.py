@@ -106,6 +106,16 @@ class Task:
         rows = self.scaling.transform(self.rows.x)[:, places]
         return Oblique.of(independent(wanted, self.joint_cst), rows, places)
 
+    def of(self, rows: Rows, said: Floats | None = None, validation: Rows | None = None) -> Task:
+        """The same of other rows: networks see them as they saw those of this task."""
+        other = replace(self, rows=rows, validation=validation, said=said)
+        seen = {"scaling": self.scaling, "coordinates": self.coordinates}
+        other.__dict__.update(seen)  # where cached properties are kept
+        return other
+
+    def without_rows(self) -> Task:
+        return self.of(self.rows[:0])
+
     @property
     def n_indicators(self) -> int:
         return len(self.inputs.encoded) - len(self.columns)
