@@ -3,6 +3,7 @@
 Question: does a user of LightGBM lose accuracy or time by switching?
 Data: the ten public tables of `studies.tabular`, at full size; categories as indicators.
 Protocol: 5 folds; every model with its defaults and one thread; log-loss or RMSE on test rows.
+      The free network is scikit-learn's, of the same widths and as many members, stopped early.
       No rule of the estimators was made with these tables; see docs/estimators.md.
 Run time: about an hour on one quiet core, most of it CatBoost; --only NAMES does a part.
 """
@@ -22,23 +23,48 @@ import numpy as np
 import xgboost as xgb
 from catboost import CatBoostClassifier, CatBoostRegressor
 from numpy.typing import NDArray
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    VotingClassifier,
+    VotingRegressor,
+)
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from isotone import MonotonicClassifier, MonotonicRegressor
 from studies.tabular.datasets import LOADERS, Dataset, load
 
 OURS = ("isotone", "isotone, teacher")
 BOOSTERS = ("LightGBM", "XGBoost", "HistGradientBoosting", "CatBoost")
-NAMES = (*OURS, *BOOSTERS, "LightGBM, 1000")
+FREE = "free network"  # without directions, and of any slope
+NAMES = (*OURS, *BOOSTERS, "LightGBM, 1000", FREE)
 
 Rows = NDArray[np.intp]
 Found = dict[str, dict[str, list[float]]]  # by model: "error" and "seconds" of every fold
 
 
+def make_free(is_classes: bool, seed: int) -> Any:
+    """The average of four ordinary networks of the widths that isotone's members have."""
+    options = {"hidden_layer_sizes": (32, 32), "early_stopping": True}
+    kind = MLPClassifier if is_classes else MLPRegressor
+    models = [
+        make_pipeline(StandardScaler(), kind(random_state=seed + k, **options)) for k in range(4)
+    ]
+    members = [(f"member {k}", model) for k, model in enumerate(models)]
+    if is_classes:
+        return VotingClassifier(members, voting="soft")
+    return TransformedTargetRegressor(VotingRegressor(members), transformer=StandardScaler())
+
+
 def make(name: str, is_classes: bool, cst: list[int], seed: int) -> Any:
     """A model with its defaults, one thread and these directions."""
+    if name == FREE:
+        return make_free(is_classes, seed)
     ours: dict[str, Any] = {"monotonic_cst": cst, "n_jobs": 1}
     trees = HistGradientBoostingClassifier if is_classes else HistGradientBoostingRegressor
     light: dict[str, Any] = {"monotone_constraints": cst, "n_jobs": 1, "verbose": -1}

@@ -45,7 +45,9 @@ def check_joint(value: Any, inputs: Inputs, scaling: Scaling) -> dict[str, float
     for name in direction:
         if name not in inputs.names:
             hint = suggest(name, inputs.names, "use one of the columns of the model")
-            raise ValueError(f"a joint direction names {name!r:.100}, which is no column: {hint}")
+            raise ValueError(
+                f"a joint direction names {name!r:.100}, which is not a column of the model: {hint}"
+            )
         place = inputs.places[inputs.names.index(name)]
         is_category = isinstance(inputs.column(name), Category)
         if is_category or inputs.counts[place] > 1 or scaling.log[inputs.firsts[place]]:
