@@ -108,6 +108,12 @@ class Parameters:
         """Whether λ are to be chosen, all of them."""
         return isinstance(self.lipschitz, str) and self.lipschitz == "auto"
 
+    @property
+    def is_automatic(self) -> bool:
+        """Whether λ, knots and scaling are to be chosen, all of them."""
+        chosen = (self.lipschitz, self.knots, self.scaling)
+        return all(isinstance(value, str) and value == "auto" for value in chosen)
+
     def threads(self) -> int:
         """How many threads may train: `n_jobs`, where -1 is one per core, or as many as torch."""
         if self.n_jobs is None:

@@ -46,7 +46,7 @@ def check_joint(value: Any, inputs: Inputs, scaling: Scaling) -> dict[str, float
         if name not in inputs.names:
             hint = suggest(name, inputs.names, "use one of the columns of the model")
             raise ValueError(
-                f"a joint direction names {name!r:.100}, which is not a column of the model: {hint}"
+                f"a joint direction names {name!r:.100}, but the model has no such column: {hint}"
             )
         place = inputs.places[inputs.names.index(name)]
         is_category = isinstance(inputs.column(name), Category)

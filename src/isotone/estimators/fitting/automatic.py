@@ -107,7 +107,11 @@ def scan_folds(rows: Rows, fraction: float, seed: int) -> Indices:
 
 
 def fit_scaling(
-    value: Any, rows: Rows, features: Sequence[str], straight: Collection[str] = ()
+    value: Any,
+    rows: Rows,
+    features: Sequence[str],
+    straight: Collection[str] = (),
+    bits: Collection[int] = (),
 ) -> Scaling:
     """The scaling a user asks for: a kind, or kinds per feature; "auto" chooses.
 
@@ -116,11 +120,15 @@ def fit_scaling(
     Parameters
     ----------
     straight : features that get no logarithm
+    bits : numbers of features that are 0 or 1 and stay so
     """
     weight = rows.weights()
+    kinds = _kinds(value, features)
+    for i in bits:
+        kinds[i] = "identity"
     chosen = [
         choose_scaling(rows.x[:, i], weight, features[i] in straight) if kind == "auto" else kind
-        for i, kind in enumerate(_kinds(value, features))
+        for i, kind in enumerate(kinds)
     ]
     chosen += ["identity"] * (rows.x.shape[1] - len(features))
     names = [*features, *(f"indicator {i}" for i in range(len(chosen) - len(features)))]

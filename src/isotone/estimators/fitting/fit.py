@@ -65,8 +65,10 @@ def fit_network(
     """
     if start is not None:
         return _fit_on(start, task, parameters, run)
-    if not _is_searched(task, parameters):
+    searched = replace(task, finds_indicators=stream is None and parameters.is_automatic)
+    if not _is_searched(searched, parameters):
         return _fit_given(task, parameters, tiles, run, stream)
+    task = searched
     recipe = _searched_recipe(task, parameters, run.seed)
     trials = candidates(task, parameters, tiles)
     if stream is not None:

@@ -31,8 +31,8 @@ from isotone.nn.network import MonotonicNetwork
 from isotone.training.recipe import Recipe
 from isotone.typing import Indices
 
-_PIECES = (0, 16, 64)
-CHECKPOINTS = tuple(f"{name}-{k}" for name in ("scout", "search") for k in range(len(_PIECES) + 1))
+_PIECES = (16, 64)
+CHECKPOINTS = tuple(f"{name}-{k}" for name in ("scout", "search") for k in range(len(_PIECES) + 2))
 _N_SCOUTS = 2  # members of a candidate
 _SHARE = 0.125  # of the epochs, for scouts
 _FARTHEST = 2.0**24  # deviations between the mean of a target and zero: rounding then needs slopes
@@ -46,12 +46,14 @@ def candidates(task: Task, parameters: Parameters, tiles: Mapping[str, int]) -> 
 
     Of few rows also a network whose λ stay 1, as it errs differently from the others.
     """
-    numbers = [column.name for column in task.inputs.columns if isinstance(column, Number)]
-    if not isinstance(parameters.knots, str) or not numbers:  # not "auto"
+    if not isinstance(parameters.knots, str):  # not "auto"
         return [Trial(task, parameters, task.place(tiles), True)]
+    known = {task.columns[k] for run in task.indicators for k in run}
+    columns = (column for column in task.inputs.columns if isinstance(column, Number))
+    numbers = [column.name for column in columns if column.name not in known]
     # of a column with few values the knots are its values, whatever their number may be
     most = MOST_COPIES if np.abs(task.units.center).max() < _FARTHEST else 0
-    pieces = [n for n in _PIECES if n * len(numbers) <= most]
+    pieces = [0, *(n for n in _PIECES if 0 < n * len(numbers) <= most)]
     places = [task.place(dict.fromkeys(numbers, n)) if n else {} for n in pieces]
     found = [Trial(task, parameters, knots, True) for knots in places]
     if len(task.rows) <= _SMALL:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isotone.estimators.columns import spread_directions
 from isotone.estimators.fitting import automatic
+from isotone.estimators.fitting.indicators import is_run, runs_of
 from isotone.estimators.fitting.knots import knots_of
 from isotone.estimators.fitting.members import Design
 from isotone.estimators.fitting.missing import reaches
@@ -52,6 +53,7 @@ class Task:
     validation : rows to validate members on, in place of some of the others
     said : what a teacher says of the targets of the rows
     joint_cst : rates of columns; the output never falls when they move together
+    finds_indicators : whether to look for them, which needs all rows
     """
 
     rows: Rows
@@ -67,6 +69,7 @@ class Task:
     validation: Rows | None = None
     said: Floats | None = None
     joint_cst: tuple[JointDirection, ...] = ()
+    finds_indicators: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -76,7 +79,18 @@ class Task:
     @cached_property
     def scaling(self) -> Scaling:
         """Of the features, before some of them are divided into copies."""
-        return automatic.fit_scaling(self.kinds, self.rows, self.columns, self.joined)
+        bits = [k for run in self.indicators for k in run]
+        return automatic.fit_scaling(self.kinds, self.rows, self.columns, self.joined, bits)
+
+    @cached_property
+    def indicators(self) -> tuple[range, ...]:
+        """Runs of features that are learned as one column of categories."""
+        if not self.finds_indicators:
+            return ()
+        runs = runs_of(self.inputs, self.rows.x, self.joined)
+        if self.validation is None:
+            return runs
+        return tuple(run for run in runs if is_run(self.validation.x, run))
 
     @property
     def joined(self) -> list[str]:
@@ -109,7 +123,9 @@ class Task:
     def of(self, rows: Rows, said: Floats | None = None, validation: Rows | None = None) -> Task:
         """The same of other rows: networks see them as they saw those of this task."""
         other = replace(self, rows=rows, validation=validation, said=said)
-        seen = {"scaling": self.scaling, "coordinates": self.coordinates}
+        tables = [rows.x] if validation is None else [rows.x, validation.x]
+        runs = tuple(run for run in self.indicators if all(is_run(x, run) for x in tables))
+        seen = {"scaling": self.scaling, "coordinates": self.coordinates, "indicators": runs}
         other.__dict__.update(seen)  # where cached properties are kept
         return other
 
@@ -146,7 +162,8 @@ class Trial:
     @cached_property
     def view(self) -> View:
         task, known = self.task, dict(self.task.knots) | dict(self.knots)
-        return View.of(task.scaling, task.inputs, known, self.knots, task.coordinates)
+        runs, coordinates = task.indicators, task.coordinates
+        return View.of(task.scaling, task.inputs, known, self.knots, runs, coordinates)
 
     @cached_property
     def rows(self) -> Rows:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -41,11 +41,16 @@ class View:
         inputs: Inputs,
         knots: Mapping[str, Floats],
         wanted: Collection[str] = (),
+        indicators: Sequence[range] = (),
         coordinates: Oblique | None = None,
     ) -> View:
         """Copies of the features that have knots.
 
         Those that only missing values need, and nobody wanted, go where a fill stands at a floor.
+
+        Parameters
+        ----------
+        indicators : runs of features that are one field
         """
         parts = []
         for k, name in enumerate(inputs.encoded):
@@ -54,7 +59,7 @@ class View:
                 part = Knots.at([knots[name]]).scaling
             parts.append(part)
         sources = np.repeat(np.arange(len(parts)), [part.n_features for part in parts])
-        fields = _fields(inputs, np.bincount(sources).tolist())
+        fields = _fields(inputs, np.bincount(sources).tolist(), indicators)
         return cls(sources, Scaling.join(parts), fields, coordinates)
 
     @property
@@ -109,13 +114,14 @@ class View:
         return place, np.clip(value, -1.0, 1.0)
 
 
-def _fields(inputs: Inputs, counts: list[int]) -> tuple[Field, ...]:
-    """Categories of one column, and copies of one feature, so many of each."""
+def _fields(inputs: Inputs, counts: list[int], indicators: Sequence[range]) -> tuple[Field, ...]:
+    """Categories of one column, indicators, and copies of one feature, so many of each."""
     found = []
     n_own = len(inputs.uncompleted)
-    for column, features in groupby(range(n_own), inputs.owner):
+    runs = {k: run for run in indicators for k in run}
+    for source, features in groupby(range(n_own), lambda k: runs.get(k) or inputs.owner(k)):
         own = [counts[k] for k in features]
-        is_category = isinstance(column, Category)
+        is_category = isinstance(source, Category | range)
         found += [Field(len(own), True)] if is_category else [Field(count) for count in own]
     return (*found, *(Field(count) for count in counts[n_own:]))
 
