@@ -34,7 +34,8 @@ class Engine:
     ----------
     network : a `FrozenNetwork`
     on_unseen : what to do with a row that contains values never seen in training, such as a new
-        category, a value missing in a column that was complete, or an infinite number: "error"
+        category where none is pooled, a value missing in a column that was complete, or an
+        infinite number: "error"
         names the first, "missing" treats it as a missing value, "skip" gives NaN, and a number is
         the score of such rows. What a missing value is worth was learned from those in training.
         Without any, a category counts as none of those known (all of its features are 0), and a
@@ -44,7 +45,10 @@ class Engine:
 
     Attributes
     ----------
-    n_unseen : how many rows so far contained values never seen in training
+    n_unseen : how many rows so far contained values never seen in training, for which `on_unseen`
+        says what they get
+    n_pooled : how many rows so far had a category that is rare or new, in a column that pools
+        those; they are scored as such, whatever `on_unseen` says
 
     Examples
     --------
@@ -68,7 +72,7 @@ class Engine:
         self._program = _compile(network, threads, isa)
         self._raises = self.on_unseen == "error"
         self._fill = np.nan if isinstance(self.on_unseen, str) else self.on_unseen
-        self.n_unseen = 0
+        self.n_unseen = self.n_pooled = 0
         self._is_plain = network.inputs.is_plain
         self._n_outputs = len(network.residual)
         self._dtype = np.dtype(network.precision)
@@ -164,6 +168,7 @@ class Engine:
         if n_bad and self._raises:
             inputs.refuse(raw, columns, first_row)
         self.n_unseen += n_bad
+        self.n_pooled += inputs.count_pooled(uncompleted)
         if n_bad and self.on_unseen == "missing":
             scores, _ = self._score_columns(inputs.complete(uncompleted, True), out)
         return scores

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from isotone.inputs.columns import Column, Number
+from isotone.inputs.columns import Category, Column, Number
 from isotone.inputs.frames import is_category, refuse_scalars
 from isotone.typing import Floats, Reals
 
@@ -95,7 +95,10 @@ def code(column: Column, values: Any) -> Reals:
     """
     if isinstance(column, Number):
         return numbers_of(values, column.name)
-    return places_of(values, column.name, column.categories)
+    places = places_of(values, column.name, column.categories)
+    if isinstance(column, Category) and column.other is not None:
+        places[np.isinf(places)] = column.other
+    return places
 
 
 def numbers_of(values: Any, name: str) -> Reals:

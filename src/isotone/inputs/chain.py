@@ -7,7 +7,7 @@ and the fill stands in for it, 0 elsewhere. Among rows in which the value is pre
 along the column therefore holds as it stands.
 
 What training never saw, a new category or a value missing in a column that was complete, is an
-error by default; see `Policy`.
+error by default; see `Policy`. Where rare categories are pooled, a new one is one of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import accumulate
 from typing import Any, Literal, NoReturn
 
@@ -29,6 +29,7 @@ from isotone.inputs.columns import (
     decode,
     fill_array,
     from_dict,
+    missing_code,
     missing_name,
     to_dict,
 )
@@ -221,6 +222,15 @@ class Inputs:
         pairs = zip(self.columns, self.code(raw), strict=True)
         return [array for column, codes in pairs for array in column.expand(codes)]
 
+    def count_pooled(self, uncompleted: Sequence[Reals]) -> int:
+        """How many rows hold a category that is rare or new, and pooled with others."""
+        places = zip(self.columns, self.places, strict=True)
+        others = [
+            p + c.other for c, p in places if isinstance(c, Category) and c.other is not None
+        ]
+        hits = (uncompleted[k] == 1 for k in others)
+        return int(np.count_nonzero(reduce(np.logical_or, hits))) if others else 0
+
     def complete(
         self, uncompleted: Sequence[Reals], unseen_as_missing: bool = False
     ) -> list[Reals]:
@@ -355,8 +365,8 @@ def refuse_one_score(on_unseen: Policy, n_outputs: int) -> None:
 def _unseen_as_missing(column: Column, arrays: list[Reals]) -> list[Reals]:
     """Features of a column with infinite entries, which mark the unseen, as if missing."""
     if isinstance(column, Category):
-        pairs = zip(column.categories, arrays, strict=True)
-        return [np.where(np.isfinite(array), array, text is None) for text, array in pairs]
+        missing = missing_code(column)
+        return [np.where(np.isfinite(a), a, k == missing) for k, a in enumerate(arrays)]
     return [np.where(np.isinf(arrays[0]), np.nan, arrays[0])]
 
 

@@ -4,7 +4,8 @@ Use `Number` for numbers and booleans, `Category` for text and codes without an 
 for text with one, such as low, medium, high. Each turns every cell into one number, its code: the
 number itself, or the place of the category. A code is NaN where the value is missing, and infinite
 where training never saw it: a new category, a text that is not a number, an infinite number. Codes
-become features, one array each; those that are not finite stay so.
+become features, one array each; those that are not finite stay so. In a `Category` that pools rare
+categories, new ones have the place of these, after all others.
 
 The functions that read cells need Arrow, and import it when they are called: a service that scores
 arrays starts without it.
@@ -21,7 +22,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isotone import limits
+from isotone.checks import is_count
 from isotone.typing import Floats, Reals
+
+_MOST_POOLED = 2**53
 
 
 @dataclass(frozen=True)
@@ -62,34 +66,54 @@ class Category:
     ----------
     name : of the column
     categories : texts, and None if a missing value is a category of its own
+    pooled : number of categories that were too rare to stand alone. They share one more feature,
+        `other(name)`, with every category that training never saw; if 0, there is no such feature
+
+    Examples
+    --------
+    >>> city = Category("city", ("Oslo", "Rome"), pooled=12)
+    >>> city.features, city.describe()
+    (('city=Oslo', 'city=Rome', 'other(city)'), 'category: Oslo, Rome, 12 others pooled')
     """
 
     name: str
     categories: tuple[str | None, ...]
+    pooled: int = 0
     kind: ClassVar[str] = "category"
     fill: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        object.__setattr__(self, "pooled", _checked_pooled(self.name, self.pooled))
         _refuse_one_text(self.name, self.categories)
-        _check_categories(self.name, [text for text in self.categories if text is not None])
+        texts = [text for text in self.categories if text is not None]
+        _check_categories(self.name, texts, least=0 if self.pooled else 1)
+
+    @property
+    def other(self) -> int | None:
+        """The place of every category that is not listed; None if it has none."""
+        return len(self.categories) if self.pooled else None
 
     @property
     def features(self) -> tuple[str, ...]:
-        return tuple(
+        own = (
             missing_name(self.name) if text is None else f"{self.name}={text}"
             for text in self.categories
         )
+        return (*own, *([f"other({self.name})"] if self.pooled else []))
 
     def expand(self, codes: Reals) -> list[Reals]:
-        """One array per category."""
+        """One array per place."""
         finite = np.isfinite(codes)
-        return [np.where(finite, codes == k, codes) for k in range(len(self.categories))]
+        return [np.where(finite, codes == k, codes) for k in range(len(self.features))]
 
     def describe(self) -> str:
-        shown = ", ".join("missing" if text is None else text for text in self.categories[:8])
-        more = "" if len(self.categories) <= 8 else f", … ({len(self.categories)} in all)"
-        return f"category: {shown}{more}"
+        shown = ["missing" if text is None else text for text in self.categories[:8]]
+        if len(self.categories) > 8:
+            shown.append(f"… ({len(self.categories)} in all)")
+        if self.pooled:
+            shown.append(f"{self.pooled} other{'s' * (self.pooled > 1)} pooled")
+        return f"category: {', '.join(shown)}"
 
 
 @dataclass(frozen=True)
@@ -155,7 +179,7 @@ def missing_code(column: Column) -> float | None:
 
 
 def decode(column: Column, codes: Floats) -> list[Any]:
-    """Cells with these codes, None where they are NaN, a new category where they are no place."""
+    """Cells with these codes, None where they are NaN, a new category where they have no name."""
     if isinstance(column, Number):
         return [None if math.isnan(code) else code for code in codes.tolist()]
     known = {float(k): text for k, text in enumerate(column.categories)}
@@ -166,6 +190,8 @@ def decode(column: Column, codes: Floats) -> list[Any]:
 def to_dict(column: Column) -> dict[str, Any]:
     """A column as JSON can hold it."""
     values = {name: list(v) if isinstance(v, tuple) else v for name, v in vars(column).items()}
+    if not values.get("pooled", True):  # files and fingerprints are those of earlier versions
+        del values["pooled"]
     return {"kind": column.kind} | values
 
 
@@ -222,6 +248,15 @@ def _checked_fill(name: str, fill: Any) -> float | None:
     return float(fill) + 0.0  # no negative zero: equal fills are one model
 
 
+def _checked_pooled(name: str, pooled: Any) -> int:
+    if not is_count(pooled, least=0) or pooled > _MOST_POOLED:
+        raise ValueError(
+            f"`pooled` of column {name!r} is {pooled!r:.50}; it must be a whole number, how many "
+            "categories are pooled: give 0 if none is"
+        )
+    return int(pooled)
+
+
 def _refuse_one_text(name: str, categories: Any) -> None:
     if isinstance(categories, str):
         raise ValueError(
@@ -230,13 +265,13 @@ def _refuse_one_text(name: str, categories: Any) -> None:
         )
 
 
-def _check_categories(name: str, categories: Sequence[Any]) -> None:
+def _check_categories(name: str, categories: Sequence[Any], least: int = 1) -> None:
     limits.FEATURES.check(len(categories))
     texts = all(isinstance(text, str) and _is_unicode(text) for text in categories)
-    if not texts or not categories or len(set(categories)) != len(categories):
+    if not texts or len(categories) < least or len(set(categories)) != len(categories):
         raise ValueError(
             f"the categories of column {name!r} are {list(categories)!r:.100}; they must be "
-            "different texts, at least one"
+            f"different texts{', at least one' * least}"
         )
     for text in categories:
         if text != text.strip() or not text:

@@ -91,9 +91,9 @@ def _with_categories(inputs: Inputs, X: Floats, missing: Signs) -> tuple[Inputs,
     for i in np.flatnonzero(missing.any(axis=0)).tolist():
         column = columns[i]
         if isinstance(column, Category) and None not in column.categories:
-            before = sum(len(c.features) for c in columns[: i + 1])
+            place = sum(len(c.features) for c in columns[:i]) + len(column.categories)
             columns[i] = replace(column, categories=(*column.categories, None))
-            X = np.insert(X, before, 0.0, axis=1)
+            X = np.insert(X, place, 0.0, axis=1)
     return Inputs(tuple(columns)), X
 
 
