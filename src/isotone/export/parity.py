@@ -3,7 +3,8 @@
 The rows stand where arithmetic goes wrong first: the edges of the clip, ties of the grid and of
 the snapped logarithm, their neighbors one unit in the last place away, floors, zeros of both
 signs, subnormal and huge numbers; and there are random ones. Where the model knows them, values
-are missing, and some categories are new: these rows must have no score.
+are missing. Some categories are new, and where others are pooled some are missing: these rows must
+have no score, unless the model has one for them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from isotone.elementary import snap_mantissa
 from isotone.export.claim import Target
 from isotone.frozen.engine import Engine
 from isotone.frozen.network import FrozenNetwork
-from isotone.inputs.columns import Column, Number
+from isotone.inputs.columns import Category, Column, Number
 from isotone.typing import Floats, Indices
 
 _STRANGE, _MISSING = 0.02, 0.1  # shares of rows
@@ -66,8 +67,12 @@ def _codes(frozen: FrozenNetwork, column: Column, X: Floats, rng: np.random.Gene
     if isinstance(column, Number):
         codes = X[:, frozen.inputs.encoded.index(column.name)].copy()
     else:
-        codes = rng.integers(len(column.categories), size=len(X)).astype(np.float64)
+        other = column.other if isinstance(column, Category) else None
+        n_places = len(column.categories) + (other is not None)
+        codes = rng.integers(n_places, size=len(X)).astype(np.float64)
         codes[rng.random(len(X)) < _STRANGE] = np.inf
+        if other is not None:  # which no missing value is
+            codes[rng.random(len(X)) < _STRANGE] = np.nan
     if column.fill is not None:
         codes[rng.random(len(X)) < _MISSING] = np.nan
     return codes

@@ -63,8 +63,9 @@ class Torch(SingleFile):
 def to_module(frozen: FrozenNetwork) -> nn.Module:
     """The score as a module of torch alone: float64 raw rows in, scores out.
 
-    Categories are given as codes, their places among `categories`; NaN is a missing value. What
-    the model does not know makes the score NaN.
+    Categories are given as codes, their places among `categories`; NaN is a missing value. Where
+    rare categories are pooled, any other number is the code of these, and of new ones. What the
+    model does not know makes the score NaN.
     """
     return nn.Sequential(_Encoded(frozen.inputs), _Scaled(frozen), _Network(frozen))
 
@@ -122,10 +123,12 @@ def _encode(column: Column, code: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     indicators = [] if column.fill is None else [missing.double()]
     if isinstance(column, Number):
         return [filled], indicators
-    places = range(len(column.categories))
-    known = torch.stack([filled == k for k in places]).any(dim=0) | (missing & (fill is not None))
+    hits = [filled == k for k in range(len(column.categories))]
+    known = reduce(torch.logical_or, hits, missing & (fill is not None))
     if isinstance(column, Category):
-        return [torch.where(known, (filled == k).double(), math.nan) for k in places], indicators
+        if column.pooled:
+            hits, known = [*hits, ~known], known | ~missing
+        return [torch.where(known, hit.double(), math.nan) for hit in hits], indicators
     return [torch.where(known, filled, math.nan)], indicators
 
 

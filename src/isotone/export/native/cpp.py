@@ -199,8 +199,9 @@ std::size_t score_columns(const Real* const* columns, std::size_t n, Number* out
 """
 
 _ENCODE = """\
-// Features of a raw row: numbers, and codes of categories, their places in categories_i. NaN is
-// a missing value. What the model does not know becomes NaN, and the event scores `fill`.
+// Features of a raw row: numbers, and codes of categories, their places in categories_i, beside
+// which is said where there is a code of all others. NaN is a missing value. What the model does
+// not know becomes NaN, and the event scores `fill`.
 inline void encode(const double* raw, double* x) {
 @lines
 }

@@ -234,8 +234,9 @@ using Input = {input};  // of the network, one per feature
 
 {functions}
 
-// Features of a raw row: numbers, and codes of categories, their places in categories_i. NaN is a
-// missing value where the model knows it; what it does not know becomes NaN.
+// Features of a raw row: numbers, and codes of categories, their places in categories_i, beside
+// which is said where there is a code of all others. NaN is a missing value where the model knows
+// it; what it does not know becomes NaN.
 ISOTONE_BOTH void encode(const double* raw, double* x) {{
 {encoding}
 }}

@@ -128,11 +128,19 @@ def _category_tables(inputs: Inputs, keyword: str) -> list[str]:
     """The texts that codes of categories stand for, by number of the column."""
     lines = []
     for i, column in enumerate(inputs.columns):
-        if not isinstance(column, Number):
-            texts = ", ".join(text("" if t is None else t) for t in column.categories)
-            about = comment(f'of "{column.name}"')
-            lines.append(f"{keyword} const char* categories_{i}[] = {{{texts}}};  // {about}")
+        if isinstance(column, Number):
+            continue
+        texts = ", ".join(text("" if t is None else t) for t in column.categories)
+        about = comment(f'of "{column.name}"{_about_other(column)}')
+        table = f"{keyword} const char* categories_{i}[] = {{{texts}}};  "
+        lines.append(f"{table if texts else ''}// {about}")  # no array of C++ is empty
     return lines
+
+
+def _about_other(column: Category | Ordered) -> str:
+    if not isinstance(column, Category) or column.other is None:
+        return ""
+    return f"; {column.other}, or any number that is no place, is every other category"
 
 
 def encoding(inputs: Inputs) -> list[str]:
@@ -163,14 +171,18 @@ def _values(column: Column, i: int) -> list[str]:
         return [code]
     if isinstance(column, Ordered):
         return [f"known_{i} ? {code} : unknown"]
-    places = range(len(column.categories))
-    return [f"known_{i} ? ({code} == {k}.0 ? 1.0 : 0.0) : unknown" for k in places]
+    hits = [f"{code} == {k}.0" for k in range(len(column.categories))]
+    if column.pooled:
+        hits.append(" && ".join(f"!({hit})" for hit in hits) or "true")
+    return [f"known_{i} ? ({hit} ? 1.0 : 0.0) : unknown" for hit in hits]
 
 
 def _known(column: Category | Ordered, i: int) -> str:
-    places = [f"raw[{i}] == {k}.0" for k in range(len(column.categories))]
-    places += [] if missing_code(column) is None else [f"raw[{i}] != raw[{i}]"]
-    return f"const bool known_{i} = {' || '.join(places)};"
+    known = [f"raw[{i}] == {k}.0" for k in range(len(column.categories))]
+    if isinstance(column, Category) and column.pooled:
+        known = [f"raw[{i}] == raw[{i}]"]
+    known += [] if missing_code(column) is None else [f"raw[{i}] != raw[{i}]"]
+    return f"const bool known_{i} = {' || '.join(known)};"
 
 
 def constants(frozen: FrozenNetwork, claim: Claim, keyword: str) -> str:

@@ -53,7 +53,7 @@ def raw_features(graph: Graph, inputs: Inputs, text: bool) -> Tensor:
 def _categories(
     graph: Graph, column: Category | Ordered, cells: Tensor, missing: Tensor, text: bool
 ) -> list[Tensor]:
-    """One feature per category, or the rank."""
+    """One feature per category, and per pool of others; or the rank."""
     unknown = graph.column(np.full(1, np.nan))
     hits = [
         graph.equals(cells, (name or "") if text else float(k))
@@ -67,11 +67,20 @@ def _categories(
         for k, hit in enumerate(hits):
             rank = graph.where(hit, float(k), rank)
         return [rank]
-    known = hits[0]
-    for hit in hits[1:]:
-        known = graph.either(known, hit)
-    zero = graph.where(known, 0.0, unknown)
+    if column.pooled:
+        return _pooled(graph, hits, None if None in column.categories else missing)
+    zero = graph.where(reduce(graph.either, hits), 0.0, unknown)
     return [graph.where(hit, 1.0, zero) for hit in hits]
+
+
+def _pooled(graph: Graph, hits: list[Tensor], unknown: Tensor | None) -> list[Tensor]:
+    """One feature per category, and that of all others; NaN where they are unknown."""
+    zero, other = graph.column(np.zeros(1)), graph.column(np.ones(1))
+    for hit in hits:
+        other = graph.where(hit, 0.0, other)
+    if unknown is not None:
+        zero, other = (graph.where(unknown, np.nan, x) for x in (zero, other))
+    return [*(graph.where(hit, 1.0, zero) for hit in hits), other]
 
 
 class Nodes(Language[Tensor]):

@@ -35,7 +35,7 @@ def raw_features(statement: Statement, inputs: Inputs) -> list[Expression]:
     for column in inputs.columns:
         code = _code(statement, column)
         if isinstance(column, Category):
-            features += [_hot(statement, code, k) for k in range(len(column.categories))]
+            features += [_hot(statement, code, k) for k in range(len(column.features))]
         else:
             features.append(code)
         if column.fill is not None:
@@ -53,10 +53,13 @@ def _code(statement: Statement, column: Column) -> Expression:
         code = statement.finite(name)
     else:
         places = {text: k for k, text in enumerate(column.categories) if text is not None}
-        code = statement.place(name, places)
+        other = column.other if isinstance(column, Category) else None
+        code = statement.place(name, places, other)
     missing = missing_code(column)
     if missing is not None:
         code = statement.if_missing(column.kind, name, statement.number(missing).text, code)
+    elif isinstance(column, Category) and column.pooled:
+        code = statement.if_missing(column.kind, name, "NULL", code)
     return statement.read(code)
 
 

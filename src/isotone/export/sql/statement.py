@@ -97,12 +97,15 @@ class Statement:
             return f"CASE WHEN {double} BETWEEN {low} AND {high} THEN {double} END"
         return f"CASE WHEN {double} - {double} = 0 THEN {double} END"
 
-    def place(self, name: str, places: dict[str, int]) -> str:
-        """The number of a text, or NULL."""
+    def place(self, name: str, places: dict[str, int], other: int | None = None) -> str:
+        """The number of a text; `other`, or NULL, if it has none."""
+        if not places:
+            return "NULL" if other is None else literal(other, self.dialect)
         known = " ".join(
             f"WHEN {_text(text, self.dialect)} THEN {literal(k, self.dialect)}"
             for text, k in places.items()
         )
+        known += "" if other is None else f" ELSE {literal(other, self.dialect)}"
         whole = any(text.lstrip("-").isdecimal() for text in places)
         return f"CASE {self._trimmed(self._as_read(name) if whole else name)} {known} END"
 
@@ -110,12 +113,22 @@ class Statement:
         """One of two expressions, by whether a cell of the table holds nothing."""
         missing = f"{name} IS NULL"
         if kind != "number":
-            missing += f" OR {self._trimmed(name)} = ''"
+            missing += f" OR {self._trimmed(name)} = ''{self._or_nan(name)}"
         elif self.dialect == "duckdb":
             missing += f" OR isnan(TRY_CAST({name} AS DOUBLE))"
         elif self.dialect == "postgresql":
             missing += f" OR {self._double(name)} = 'NaN'::float8"
         return f"CASE WHEN {missing} THEN {yes} ELSE {no} END"
+
+    def _or_nan(self, name: str) -> str:
+        """Whether categories are numbers, and a cell is none; SQLite has no NaN."""
+        if self.dialect == "sqlite":
+            return ""
+        kind = (
+            f"typeof({name})" if self.dialect == "duckdb" else f"CAST(pg_typeof({name}) AS TEXT)"
+        )
+        kinds = "('FLOAT', 'DOUBLE', 'real', 'double precision', 'numeric')"
+        return f" OR ({kind} IN {kinds} AND lower({self._as_text(name)}) = 'nan')"
 
     def _trimmed(self, name: str) -> str:
         """A cell as text, without the white space around it that isotone ignores."""
