@@ -73,6 +73,18 @@ def check_fraction(name: str, value: Any) -> float:
     return float(value)
 
 
+def check_frequency(name: str, value: Any) -> int | float:
+    """`value`, if it is a number of rows, at least 1, or a share of them, between 0 and 1."""
+    is_share = is_number(value) and 0 < value < 1
+    if not is_share and not is_count(value):
+        given = f"{name} {value}" if name.startswith("--") else f"{name}={value!r}"
+        raise ValueError(
+            f"`{given}` must be a number of rows, whole and at least 1, or a share of them "
+            "between 0 and 1; choose 10 or 0.01, for example, or 1 to pool no categories"
+        )
+    return float(value) if is_share else int(value)
+
+
 def check_finite(name: str, values: Any) -> None:
     """Raise `ValueError` if an array holds NaN or infinity."""
     if not np.all(np.isfinite(values)):

@@ -13,7 +13,8 @@ import pyarrow.parquet
 import pytest
 from sklearn.metrics import log_loss
 
-from isotone import MonotonicClassifier, MonotonicRegressor, Scaling
+import isotone
+from isotone import Category, MonotonicClassifier, MonotonicRegressor, Scaling
 from isotone.data import survey
 from isotone.estimators.fitting import members
 from isotone.estimators.fitting.view import View
@@ -95,6 +96,22 @@ def test_a_streamed_classifier_is_as_good_as_one_in_memory(
     assert [str(c.name) for c in model.network_.inputs.columns] == list(COLUMNS)
     assert model.network_.inputs.column("city").describe() == "category: Bern, Oslo, Rome"
     assert "missing(b)" in model.network_.inputs.encoded
+
+
+@pytest.mark.usefixtures("small")
+def test_rare_categories_of_a_stream_are_pooled(tmp_path: Path) -> None:
+    """Most are in no row of the sample: more than are told apart."""
+    names = np.where(np.arange(N) % 2 > 0, "usual", [f"id {i}" for i in range(N)])
+    columns: dict[str, Any] = {"name": names, "y": CLASS}
+    model = MonotonicClassifier(min_frequency=50, **OPTIONS)
+    model.fit(pads.dataset(write(tmp_path, **columns)), "y")
+    city, name = (model.network_.inputs.column(name) for name in ("city", "name"))
+    assert city == Category("city", ("Oslo", "Rome"), pooled=1)
+    assert isinstance(name, Category)
+    assert name.categories == ("usual",)
+    assert model.score(frame(name=names), CLASS) > 0.6
+    rows = frame(name=names).slice(0, 2).set_column(3, "city", pa.array(["Bern", "Nowhere"]))
+    assert isotone.Engine(model.network_)(rows).shape == (2,)
 
 
 @pytest.mark.usefixtures("small")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand
 
-from isotone.checks import check_positive, suggest
+from isotone.checks import check_frequency, check_positive, suggest
 from isotone.inputs.chain import Policy, Rule, check_policy
 
 Names = str | Sequence[str] | None  # an option with commas, or one that was given several times
@@ -65,6 +66,14 @@ def pieces_of(text: str) -> int | str | None:
             f"`--knots {text}` must be a whole number of at least 2, none or auto; choose auto"
         )
     return int(text)
+
+
+def frequency_of(text: str) -> int | float:
+    """What `--min-frequency` says: a number of rows, or a share of them."""
+    number: Any = text
+    with suppress(ValueError):
+        number = int(text) if text.isdecimal() else float(text)
+    return check_frequency("--min-frequency", number)
 
 
 def listed(text: Names) -> tuple[str, ...]:

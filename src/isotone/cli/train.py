@@ -21,6 +21,7 @@ from isotone.cli.destination import Destination, checkpoint_files, remove_checkp
 from isotone.cli.options import (
     Features,
     MaxIter,
+    frequency_of,
     interactions_of,
     lipschitz_of,
     one_number,
@@ -83,6 +84,10 @@ def train(
         list[str] | None,
         typer.Option(help="Categories from the lowest to the highest: 'size=small<medium<large'."),
     ] = None,
+    min_frequency: Annotated[
+        str,
+        typer.Option(help="Fewest rows, or share, of a category that is not pooled: 10, 0.01."),
+    ] = "1",
     missing: Annotated[
         str, typer.Option(help="Missing values: error, or indicator (learn from them).")
     ] = "error",
@@ -130,6 +135,8 @@ def train(
 
     Name a column of text in --categorical, or in --ordered if its categories have an order: such a
     column may have a direction. Ordered categories in a Parquet file are used as they are.
+    Categories with fewer rows than --min-frequency, but not ordered ones, are learned as one, and
+    a new category is scored as one of them.
 
     With --interaction-cst a,b --interaction-cst c,d the score is a sum of a function of a and b,
     one of c and d, and one of all other features; no_interactions makes it a sum of functions of
@@ -164,7 +171,8 @@ def train(
         gaps_allowed=missing == "indicator",
     )
     kind, level = _loss(loss)
-    how = Reading(weights, validation, kind, missing == "indicator", positive)
+    frequency = frequency_of(min_frequency)
+    how = Reading(weights, validation, kind, missing == "indicator", positive, frequency)
     read = survey_rows if is_streamed(source) else read_rows
     learned, training, held_out = read(source, columns, how)
     estimator = _estimator(learned, columns, kind, level, class_weight)
@@ -174,6 +182,7 @@ def train(
         lipschitz=lipschitz_of(lipschitz, columns.features),
         lipschitz_max=lipschitz_max,
         knots=pieces_of(knots),
+        min_frequency=frequency,
         hidden_layer_sizes=sizes_of(hidden_layer_sizes),
         group_size="auto" if group_size == "auto" else size_of(group_size),
         missing=missing,

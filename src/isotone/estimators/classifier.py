@@ -96,6 +96,10 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
     categorical_features : columns whose numbers are names, besides those whose type says so: a
         list of names or positions, or True and False for every column. "from_dtype" leaves it to
         the types; None refuses all categories without an order
+    min_frequency : the fewest training rows, or the least share of them (between 0 and 1), of a
+        category that is learned on its own. Rarer ones share one feature, "other(city)", and a
+        new category is scored as one of them, whatever `on_unseen` says. 1 pools nothing; ordered
+        categories are never pooled
     n_members : number of networks to train; their average is frozen into one. Where λ is
         "auto", each leaves out a part of the rows, on which it is judged
     missing : "error", or "indicator": learn from missing values (NaN); directions hold among the

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from isotone.checks import is_count, suggest
+from isotone.estimators.pooling import Rarity
 from isotone.inputs.cells import arrow_of, is_text, labels, numbers_of
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Column, Number, Ordered, missing_name
@@ -20,33 +21,39 @@ from isotone.typing import Floats, Signs
 MAX_CATEGORIES = 64
 
 
-def find_inputs(X: Any, names: Sequence[str], categories: Collection[str] | None = ()) -> Inputs:
+def find_inputs(
+    X: Any,
+    names: Sequence[str],
+    rarity: Rarity,
+    categories: Collection[str] | None = (),
+) -> Inputs:
     """What every column of a table holds.
 
     Parameters
     ----------
+    rarity : which categories are pooled
     categories : columns that hold categories, whatever their type; None if no column may
     """
-    cells = [X[label] for label in column_names(X)]
-    columns = tuple(_column(c, n, categories or ()) for c, n in zip(cells, names, strict=True))
+    cells = zip((X[label] for label in column_names(X)), names, strict=True)
+    columns = tuple(_column(column, name, categories or (), rarity) for column, name in cells)
     if categories is None:
         _refuse_categories(columns)
     return Inputs(columns)
 
 
-def _column(cells: Any, name: str, categories: Collection[str]) -> Column:
+def _column(cells: Any, name: str, categories: Collection[str], rarity: Rarity) -> Column:
     """Ordered categories if the type says so, numbers if there is no other text, categories."""
     kind = getattr(cells, "type", getattr(cells, "dtype", ""))
     column = arrow_of(cells, name)
     if name in categories:
-        return Category(name, _categories(column, name))
+        return _category(column, name, rarity)
     if is_category(kind):
         if column.type.ordered:
             return Ordered(name, tuple(labels(column.dictionary, name).to_pylist()))
-        return Category(name, _categories(column, name))
+        return _category(column, name, rarity)
     if not is_text(column.type) or not np.isinf(numbers_of(cells, name)).any():
         return Number(name)
-    return Category(name, _categories(column, name))
+    return _category(column, name, rarity)
 
 
 def _refuse_categories(columns: Sequence[Column]) -> None:
@@ -112,18 +119,22 @@ def position(name: str, entry: Any, labels: Sequence[Any] | None, features: Sequ
     )
 
 
-def _categories(column: pa.Array, name: str) -> tuple[str | None, ...]:
-    """Texts in alphabetical order, and then None for a missing value."""
-    found = pc.unique(labels(column, name)).to_pylist()
-    if len(found) > MAX_CATEGORIES:
+def _category(column: pa.Array, name: str, rarity: Rarity) -> Category:
+    """Texts in alphabetical order, then None for a missing value, and how many are pooled."""
+    cells = labels(column, name)
+    found = set(pc.unique(cells).to_pylist())
+    if found <= {None}:
+        raise ValueError(f"column {name!r} is empty, so nothing can be learned from it; drop it")
+    rare = rarity.rare(cells)
+    kept = found - rare
+    if len(kept) + bool(rare) > MAX_CATEGORIES:
         raise ValueError(
             f"column {name!r} holds more than {MAX_CATEGORIES} categories, each of which would "
-            "become a feature; leave it out, or merge rare categories"
+            "become a feature; leave it out, or pool rare categories with a larger "
+            "`min_frequency`, on the command line `--min-frequency`"
         )
-    texts = sorted(text for text in found if text is not None)
-    if not texts:
-        raise ValueError(f"column {name!r} is empty, so nothing can be learned from it; drop it")
-    return (*texts, *([None] if None in found else []))
+    texts = sorted(text for text in kept if text is not None)
+    return Category(name, (*texts, *([None] if None in found else [])), len(rare))
 
 
 def fills_of(inputs: Inputs, X: Floats, weight: Floats) -> dict[str, float]:

@@ -47,6 +47,7 @@ from isotone.estimators.parameters import (
     fixed_parameters,
     refuse_changes,
 )
+from isotone.estimators.pooling import Rarity
 from isotone.estimators.validation import (
     SparseTable,
     by_names,
@@ -84,6 +85,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     scaling: Any = "auto"
     knots: TileCounts = "auto"
     categorical_features: Categorical = "from_dtype"
+    min_frequency: float = 1
     n_members: int = 4
     teacher: Any = None
     missing: Gaps = "error"
@@ -248,15 +250,16 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         else:
             validate_names(self, X, reset=True)
         names = self._names()
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         categories = check_categories(self.categorical_features, self._labels, names)
         if self._labels is None and not categories:
             self._inputs = Inputs.numbers(names)
         else:
             X = X if has_names(X) else by_names(X, names)
-            self._inputs = find_inputs(X, names, categories)
+            rarity = Rarity(parameters.min_frequency, weight)
+            self._inputs = find_inputs(X, names, rarity, categories)
             X, y = self._encode(X, y, **check)
         refuse_huge("X", X, self._inputs.uncompleted)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return parameters, Rows(X, y, weight)
 
     def _warm(self) -> Start | None:

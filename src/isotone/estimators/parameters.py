@@ -17,6 +17,7 @@ from isotone.checks import (
     check_choice,
     check_count,
     check_fraction,
+    check_frequency,
     check_least,
     check_positive,
     is_count,
@@ -60,6 +61,7 @@ class Parameters:
     group_size: int | Literal["auto"] | None
     scaling: Any
     knots: Any
+    min_frequency: float
     n_members: int
     missing: Gaps
     on_unseen: Policy
@@ -86,6 +88,7 @@ class Parameters:
         check_choice("lipschitz_units", self.lipschitz_units, get_args(Units))
         if self.group_size not in ("auto", None):
             check_count("group_size", self.group_size, also=", 'auto', or None for a full sort")
+        check_frequency("min_frequency", self.min_frequency)
         check_count("n_members", self.n_members)
         check_positive("lipschitz_max", self.lipschitz_max)
         check_choice("missing", self.missing, get_args(Gaps))

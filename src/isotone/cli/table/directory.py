@@ -62,7 +62,8 @@ def survey_rows(
         held = found.held
         weight = None if how.weights is None else held.weight
         return target, training, Sample(held.X, target_values(target, held.cells), weight)
-    return target, training, read_validation(columns, sample.X, target, how)
+    inputs = how.find_inputs(columns, sample.X, sample.weight)
+    return target, training, read_validation(columns, inputs, sample.X, target, how)
 
 
 def _source(dataset: Dataset, columns: Columns, weights: str | None) -> Source:

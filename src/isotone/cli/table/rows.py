@@ -19,7 +19,9 @@ from isotone.cli.table.target import TargetColumn, read_target
 from isotone.cli.terminal import warn
 from isotone.data.table import Table, open_table
 from isotone.estimators.columns import MAX_CATEGORIES, find_inputs
+from isotone.estimators.pooling import Rarity
 from isotone.inputs.cells import finite_or_blank, holds_text, is_text, labels
+from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Ordered
 from isotone.inputs.frames import is_category
 from isotone.training.rows import split
@@ -52,6 +54,7 @@ class Reading:
     validation : the fraction of the rows that is left out, or a table of others
     gaps_allowed : whether values may be missing
     positive : of two classes
+    min_frequency : of categories that are not pooled
     """
 
     weights: str | None
@@ -59,6 +62,12 @@ class Reading:
     loss: str
     gaps_allowed: bool
     positive: str | None
+    min_frequency: float
+
+    def find_inputs(self, columns: Columns, X: pa.Table, weight: Reals | None) -> Inputs:
+        """What the columns of training rows hold, as an estimator will find it."""
+        given = None if weight is None else weight.astype(np.float64)
+        return find_inputs(X, columns.features, Rarity(self.min_frequency, given))
 
 
 def read_rows(table: Table, columns: Columns, how: Reading) -> tuple[TargetColumn, Sample, Sample]:
@@ -73,7 +82,8 @@ def read_rows(table: Table, columns: Columns, how: Reading) -> tuple[TargetColum
     target, y = read_target(columns.target, cells.take(counted), how.loss, counted)
     target = target.with_positive(how.positive)
     sample = Sample(X.take(counted), y, None if weight is None else weight[counted])
-    find_inputs(sample.X, columns.features)  # refuses too many categories before rows are split
+    # refuses too many categories before rows are split
+    inputs = how.find_inputs(columns, sample.X, sample.weight)
     fraction = fraction_of(how.validation)
     if fraction is not None:
         return target, *_split(table.path, sample, target, fraction)
@@ -81,7 +91,7 @@ def read_rows(table: Table, columns: Columns, how: Reading) -> tuple[TargetColum
         raise ValueError(
             "`--validation` is the table itself; give a table of other rows, or a fraction"
         )
-    return target, sample, read_validation(columns, sample.X, target, how)
+    return target, sample, read_validation(columns, inputs, sample.X, target, how)
 
 
 def fraction_of(validation: str) -> float | None:
@@ -247,10 +257,12 @@ def _check_gaps(path: str, X: pa.Table, allowed: bool) -> None:
 
 
 def read_validation(
-    columns: Columns, training: pa.Table, target: TargetColumn, how: Reading
+    columns: Columns, inputs: Inputs, training: pa.Table, target: TargetColumn, how: Reading
 ) -> Sample:
-    """Rows of another table, whose categories and classes must be those of the training rows."""
-    inputs = find_inputs(training, columns.features)
+    """Rows of another table, whose categories and classes must be those of the training rows.
+
+    New categories are, too, if the model pools them.
+    """
     orders = {c.name: c.categories for c in inputs.columns if isinstance(c, Ordered)}
     table = open_table(how.validation)
     X, cells, weight = _read(table, replace(columns, orders=orders), how.weights)
