@@ -184,7 +184,7 @@ def test_rows_unlike_any_in_training_cost_no_other_row_its_score(tmp_path: Path)
     pyarrow.parquet.write_table(pa.table(strange), source)
     for policy, expected in (("skip", None), ("missing", None), (-7.5, -7.5)):
         scored = Scoring(FROZEN, on_unseen=policy).score(str(source), str(target))  # type: ignore[arg-type]
-        assert scored == (3, 1)
+        assert scored == (3, 1, 0)
         found = pyarrow.parquet.read_table(target)["score"].to_pylist()
         assert found[1] == expected
         assert [found[0], found[2]] == FROZEN.score(columns)[[0, 2]].tolist()

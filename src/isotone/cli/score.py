@@ -44,7 +44,8 @@ def score(
 
     A row is unlike any in training if it has a new category, a value missing in a column that was
     complete, or no number where one is needed. --on-unseen says what it gets: an error with its
-    row and column, what a missing value gets, no score, or this score.
+    row and column, what a missing value gets, no score, or this score. A new category is like
+    rare ones where the model pools these (isotone show tells), and needs none of it.
 
     Local processes listen on no port. Anyone who can reach a Dask scheduler without TLS can run
     code as its owner: protect the one that you name with --scheduler.
@@ -68,12 +69,17 @@ def score(
         scored = _score_rows(scoring, table, out)
     what, seconds = "files" if is_directory else "rows", time.perf_counter() - start
     say(f"scored {scored.n:,} {what} in {seconds:.1f} s: {out}")
+    if scored.n_pooled:
+        say(f"{_rows(scored.n_pooled)} held rare or new categories, which the model pools")
     if scored.n_unseen:
-        rows = "row" if scored.n_unseen == 1 else "rows"
         say(
-            f"{scored.n_unseen:,} {rows} held values never seen in training; handled by "
+            f"{_rows(scored.n_unseen)} held values never seen in training; handled by "
             f"`--on-unseen {on_unseen}`"
         )
+
+
+def _rows(n: int) -> str:
+    return f"{n:,} row{'s' * (n != 1)}"
 
 
 def _kept(keep: list[str] | None, table: Path) -> tuple[str, ...]:

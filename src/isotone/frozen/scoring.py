@@ -95,7 +95,8 @@ class Scoring:
         pieces = _while_unchanged(
             split_tree(source)[0], self._pieces(table, engine, kept, schema, on_rows)
         )
-        return Scored(write_table(target, schema, pieces), engine.n_unseen)
+        n_rows = write_table(target, schema, pieces)
+        return Scored(n_rows, engine.n_unseen, engine.n_pooled)
 
     def _pieces(
         self,
@@ -126,10 +127,16 @@ class Scoring:
 
 
 class Scored(NamedTuple):
-    """Numbers of rows, or files, scored, and of rows with values never seen in training."""
+    """Numbers of rows, or files, scored, and of rows with values unlike those of training.
+
+    Parameters
+    ----------
+    n_unseen, n_pooled : as in `Engine`
+    """
 
     n: int
     n_unseen: int
+    n_pooled: int
 
 
 def score_directory(
@@ -172,14 +179,14 @@ def _score_files(
         done_before = {pair for pair, is_done in checked if is_done}
     missing = [pair for pair in files if pair not in done_before]
     on_done(len(files) - len(missing), len(files))
-    n_unseen = 0
+    n_unseen = n_pooled = 0
     with run(workers, _score_file, scoring, missing) as finished:
         for done, (_, outcome) in enumerate(finished, len(files) - len(missing) + 1):
             if isinstance(outcome, str):
                 raise ValueError(outcome)
-            n_unseen += outcome
+            n_unseen, n_pooled = n_unseen + outcome.n_unseen, n_pooled + outcome.n_pooled
             on_done(done, len(files))
-    return Scored(len(missing), n_unseen)
+    return Scored(len(missing), n_unseen, n_pooled)
 
 
 def outputs_of(source: Path, target: Path) -> list[Path]:
@@ -253,8 +260,8 @@ def _while_unchanged(source: Path, pieces: Iterator[pa.RecordBatch]) -> Iterator
         )
 
 
-def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str | int:
-    """Number of rows unlike any in training, or why a file cannot be scored.
+def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str | Scored:
+    """Numbers of rows, or why a file cannot be scored.
 
     An exception would make Dask try it again. Scores are marked with the bytes that they are of.
     """
@@ -262,7 +269,7 @@ def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str | int:
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         mark = {_MARK: json.dumps(_mark(source)).encode()}
-        return scoring.score(str(source), str(target), metadata=mark).n_unseen
+        return scoring.score(str(source), str(target), metadata=mark)
     except (ValueError, OSError) as error:
         return f"{source}: {error}"
 
