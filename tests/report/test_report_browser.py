@@ -269,6 +269,22 @@ def test_categories_and_gaps_have_controls_and_names_stay_text(
         page.assert_clean()
 
 
+def test_a_pool_of_categories_is_one_of_them(browser: Any, tmp_path: Path) -> None:
+    inputs = Inputs((Number("age"), Category("city", ("Oslo", "Rome"), pooled=12)))
+    frozen = replace(small((1, 0, 0, 0)), features=inputs.features, inputs=inputs)
+    frame = pd.DataFrame({"age": [20.0, 40.0, 60.0], "city": ["Rome", "Bonn", "new"]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    report.write(frozen, tmp_path / "report.html", tmp_path / "t.csv")
+    with opened(browser, tmp_path / "report.html") as page:
+        page.page.fill("#value-0", "20")
+        for text, city in (("(other: 12 pooled)", "anywhere"), ("Rome", "Rome")):
+            page.page.select_option("#value-1", label=text)
+            page.settle()
+            raw = {"age": [page.run("() => isotone.app.row")[0]], "city": [city]}
+            assert page.run("() => isotone.app.scores") == frozen.score(raw).tolist()
+        page.assert_clean()
+
+
 def test_ordered_categories_are_chosen_by_name(browser: Any, tmp_path: Path) -> None:
     inputs = Inputs((Number("age"), Ordered("size", ("S", "M", "L"), fill=0.5)))
     frozen = replace(small((1, 1, 0)), features=inputs.features, inputs=inputs, outputs="logits")

@@ -33,6 +33,7 @@ def _control(frozen: FrozenNetwork, column: Column, sample: Sample | None) -> di
     features = [place[name] for name in column.features]
     if isinstance(column, Category):
         names = [text or "(missing)" for text in column.categories]
+        names += [f"(other: {column.pooled} pooled)"] * bool(column.pooled)
         return _category(column.name, features, names, sample)
     if isinstance(column, Ordered):
         control = _ordered(column, features[0])
