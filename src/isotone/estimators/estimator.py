@@ -205,14 +205,9 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     def _directions(self, names: list[str], n_outputs: int) -> Signs:
         return directions(self._by_name("monotonic_cst", self.monotonic_cst), names, n_outputs)
 
-    def _joint_directions(self, n_outputs: int, missing: Signs) -> tuple[JointDirection, ...]:
+    def _joint_directions(self, missing: Signs) -> tuple[JointDirection, ...]:
         """`joint_cst` by name of the columns, which may not have another meaning."""
         known = joint_directions(self.joint_cst, self._labels, self._names())
-        if known and n_outputs > 1:
-            raise ValueError(
-                f"`joint_cst` is about one output but there are {n_outputs}; there must be one "
-                "target, or two classes: leave it out"
-            )
         check_joined(known, self._inputs, missing, self._by_name("knots", self.knots))
         return tuple(known)
 
@@ -341,7 +336,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         if parameters.missing == "error":
             refuse_missing(self._inputs, rows.x)
             refuse_directed(missing, names)
-        joint = self._joint_directions(n_outputs, missing)
+        joint = self._joint_directions(missing)
         refuse_apart(groups, joint, names)
         completed = complete(self._inputs, rows.x, rows.weights(), cst, missing, wanted)
         self._inputs = completed.inputs

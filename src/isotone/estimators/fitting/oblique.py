@@ -130,13 +130,18 @@ def _with_first(frozen: FrozenNetwork, matrix: Floats) -> Steps:
 def check_joined(
     joint_cst: Sequence[JointDirection], inputs: Inputs, missing: Signs, knots: Any
 ) -> None:
-    """Raise `ValueError` for columns that cannot have joint directions.
+    """Raise `ValueError` for columns, and numbers of outputs, that cannot have joint directions.
 
     Parameters
     ----------
     missing : (n_outputs, n_columns), directions of missing values
     knots : as the user gives them
     """
+    if joint_cst and len(missing) > 1:
+        raise ValueError(
+            f"`joint_cst` is about one output but there are {len(missing)}; there must be one "
+            "target, or two classes: leave it out"
+        )
     for name in [name for direction in joint_cst for name in direction]:
         if isinstance(inputs.column(name), Category):
             raise ValueError(
