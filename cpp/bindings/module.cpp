@@ -188,7 +188,7 @@ NB_MODULE(_engine, m) {
     using namespace isotone;
     nb::set_leak_warnings(false);  // objects that live until the interpreter ends are no leak
     m.doc() = "Compiled kernels of isotone; arrays have shape (n_groups, group_size).";
-    m.attr("INTERFACE") = 2;  // raise it here and in isotone/compiled.py
+    m.attr("INTERFACE") = 3;  // raise it here and in isotone/compiled.py
     m.attr("MAX_GROUP_SIZE") = max_group_size;
     m.attr("MAX_WIDTH") = max_width;
     m.attr("MAX_STEPS") = max_steps;

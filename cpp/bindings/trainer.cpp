@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/blocks.hpp"
 #include "bindings/dispatch.hpp"
 
 namespace nb = nanobind;
@@ -28,6 +29,13 @@ namespace {
 
 template <class T>
 using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+
+template <class A>
+void check_size(const char* name, const A& array, std::size_t size) {
+    if (array.size() != size)
+        fail("`" + std::string(name) + "` has " + std::to_string(array.size()) +
+             " entries; there must be " + std::to_string(size) + ".");
+}
 
 // ---- the network --------------------------------------------------------------------------
 
@@ -45,7 +53,8 @@ class Stack {
 public:
     Stack(const std::vector<int>& widths, const std::vector<int>& group_sizes,
           const std::string& chain, const std::string& loss, bool learns_lipschitz,
-          const std::vector<std::pair<int, bool>>& fields) {
+          const std::vector<std::pair<int, bool>>& fields,
+          const std::optional<Array<const std::uint8_t>>& mask) {
         const std::size_t n_layers = widths.size() - 1;
         if (widths.size() < 2 || n_layers > max_layers || group_sizes.size() != n_layers)
             fail("between 1 and " + std::to_string(max_layers) +
@@ -60,8 +69,8 @@ public:
                               : i == 0       ? Size::row_maximum
                                              : Size::row_sum;
             const std::size_t bias = offset + static_cast<std::size_t>(n_in) * n_out;
-            layers_.push_back(
-                {n_in, n_out, group_size, size, find_sorting_network(group_size), offset, bias});
+            layers_.push_back({n_in, n_out, group_size, size, find_sorting_network(group_size),
+                               offset, bias, {}, {}});
             offset = bias + n_out;
             if (offset > max_parameters) fail("the network has too many parameters.");
         }
@@ -76,26 +85,41 @@ public:
         const bool has_labels = kind == Loss::cross_entropy;
         shape_ = {layers_.data(), static_cast<int>(n_layers),      offset,
                   kind,           has_labels ? 1 : widths.back(),  learns_lipschitz,
-                  fields_.data(), static_cast<int>(fields_.size())};
+                  fields_.data(), static_cast<int>(fields_.size()),
+                  nullptr,        {}};
+        if (mask) check_size("mask", *mask, offset);
+        if (mask) mask_.assign(mask->data(), mask->data() + offset);
+        find_nonzero();
     }
     Stack(const Stack&) = delete;
 
     const Shape& shape() const { return shape_; }
 
 private:
+    void find_nonzero() {
+        ranges_ = find_ranges(mask_, shape_.n_weights);
+        for (std::size_t i = fields_.empty() ? 0 : 1; i < layers_.size(); ++i) {
+            Layer& layer = layers_[i];
+            const Matrix weights = {mask_.empty() ? nullptr : &mask_[layer.weight], layer.n_out,
+                                    layer.n_in, layer.n_in, 1};
+            blocks_.push_back(find_blocks(weights));
+            layer.blocks = {blocks_.back().data(), static_cast<int>(blocks_.back().size())};
+            blocks_.push_back(find_blocks(weights.transposed()));
+            layer.transposed = {blocks_.back().data(), static_cast<int>(blocks_.back().size())};
+        }
+        shape_.mask = mask_.empty() ? nullptr : mask_.data();
+        shape_.ranges = {ranges_.data(), ranges_.size()};
+    }
+
     std::vector<Layer> layers_;
     std::vector<Field> fields_;
+    std::vector<std::uint8_t> mask_;
+    std::vector<Range> ranges_;
+    std::vector<std::vector<Block>> blocks_;
     Shape shape_;
 };
 
 // ---- arguments ----------------------------------------------------------------------------
-
-template <class A>
-void check_size(const char* name, const A& array, std::size_t size) {
-    if (array.size() != size)
-        fail("`" + std::string(name) + "` has " + std::to_string(array.size()) +
-             " entries; there must be " + std::to_string(size) + ".");
-}
 
 template <class A>
 auto pointer(const std::optional<A>& array) {
@@ -106,7 +130,6 @@ auto pointer(const std::optional<A>& array) {
 template <class T>
 struct Members {
     Array<const T> bounds, feature_scale, residual, loss_parameter;
-    std::optional<Array<const std::uint8_t>> mask;  // of all members
 
     std::size_t count() const { return loss_parameter.ndim() ? loss_parameter.shape(0) : 0; }
 
@@ -116,7 +139,6 @@ struct Members {
         check_size("bounds", bounds, count() * shape.n_layers);
         check_size("feature_scale", feature_scale, count() * n_features);
         check_size("residual", residual, count() * shape.n_outputs() * n_features);
-        if (mask) check_size("mask", *mask, shape.n_weights);
     }
 
     Constants<T> of(const Shape& shape, std::size_t member) const {
@@ -124,7 +146,7 @@ struct Members {
         return {bounds.data() + member * shape.n_layers,
                 feature_scale.data() + member * n_features,
                 residual.data() + member * shape.n_outputs() * n_features,
-                loss_parameter.data() + member * shape.n_outputs(), pointer(mask)};
+                loss_parameter.data() + member * shape.n_outputs()};
     }
 };
 
@@ -214,15 +236,14 @@ const TrainerKernels<double>& trainer(const Kernels& all, double) { return *all.
 template <class T>
 void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_scale,
            Array<const T> residual, Array<const T> loss_parameter,
-           std::optional<Array<const std::uint8_t>> mask, Array<T> parameters,
-           Array<T> first_moment, Array<T> second_moment, Array<const T> x,
+           Array<T> parameters, Array<T> first_moment, Array<T> second_moment, Array<const T> x,
            std::optional<Array<const std::int32_t>> cells, Array<const T> y,
            std::optional<Array<const T>> sample_weight,
            std::optional<Array<const std::int32_t>> order, std::size_t batch_size,
            Array<const double> schedule, double beta1, double beta2, double eps,
            double lipschitz_rate, Array<double> losses, int threads, const std::string& isa) {
     const Shape& shape = stack.shape();
-    const Members<T> members = {bounds, feature_scale, residual, loss_parameter, mask};
+    const Members<T> members = {bounds, feature_scale, residual, loss_parameter};
     members.check(shape);
     const std::size_t n_members = members.count(), n_parameters = shape.n_parameters();
     check_size("parameters", parameters, n_members * n_parameters);
@@ -257,13 +278,13 @@ void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_sca
 template <class T>
 void evaluate(const Stack& stack, Array<const T> bounds, Array<const T> feature_scale,
               Array<const T> residual, Array<const T> loss_parameter,
-              std::optional<Array<const std::uint8_t>> mask, Array<const T> parameters,
-              Array<const T> x, std::optional<Array<const std::int32_t>> cells,
+              Array<const T> parameters, Array<const T> x,
+              std::optional<Array<const std::int32_t>> cells,
               std::optional<Array<const T>> y, std::optional<Array<const T>> sample_weight,
               std::optional<Array<T>> gradients, std::optional<Array<T>> predictions,
               Array<double> losses, int threads, const std::string& isa) {
     const Shape& shape = stack.shape();
-    const Members<T> members = {bounds, feature_scale, residual, loss_parameter, mask};
+    const Members<T> members = {bounds, feature_scale, residual, loss_parameter};
     members.check(shape);
     const std::size_t n_members = members.count(), n_parameters = shape.n_parameters();
     const Table<T> table = {x, cells, y, sample_weight};
@@ -290,16 +311,14 @@ void evaluate(const Stack& stack, Array<const T> bounds, Array<const T> feature_
 template <class T>
 void bind(nb::module_& m) {
     m.def("train", train<T>, "stack"_a, "bounds"_a, "feature_scale"_a, "residual"_a,
-          "loss_parameter"_a, "mask"_a.none(), "parameters"_a.noconvert(),
-          "first_moment"_a.noconvert(),
+          "loss_parameter"_a, "parameters"_a.noconvert(), "first_moment"_a.noconvert(),
           "second_moment"_a.noconvert(), "x"_a, "cells"_a.none(), "y"_a, "sample_weight"_a.none(),
           "order"_a.none(), "batch_size"_a, "schedule"_a, "beta1"_a, "beta2"_a, "eps"_a,
           "lipschitz_rate"_a, "losses"_a.noconvert(), "threads"_a = 1, "isa"_a = "",
           "One epoch of Adam for each member; writes the mean loss of its batches to `losses`.");
     m.def("evaluate", evaluate<T>, "stack"_a, "bounds"_a, "feature_scale"_a, "residual"_a,
-          "loss_parameter"_a, "mask"_a.none(), "parameters"_a.noconvert(), "x"_a,
-          "cells"_a.none(), "y"_a.none(),
-          "sample_weight"_a.none(), "gradients"_a.none().noconvert(),
+          "loss_parameter"_a, "parameters"_a.noconvert(), "x"_a, "cells"_a.none(),
+          "y"_a.none(), "sample_weight"_a.none(), "gradients"_a.none().noconvert(),
           "predictions"_a.none().noconvert(), "losses"_a.noconvert(), "threads"_a = 1,
           "isa"_a = "",
           "Write losses, and gradients or predictions if there is an array for them.");
@@ -312,9 +331,10 @@ void bind_trainer(nb::module_& m) {
     m.attr("MAX_PARAMETERS") = max_parameters;
     nb::class_<Stack>(m, "Stack", "The shape of networks that are trained together.")
         .def(nb::init<const std::vector<int>&, const std::vector<int>&, const std::string&,
-                      const std::string&, bool, const std::vector<std::pair<int, bool>>&>(),
+                      const std::string&, bool, const std::vector<std::pair<int, bool>>&,
+                      const std::optional<Array<const std::uint8_t>>&>(),
              "widths"_a, "group_sizes"_a, "chain"_a, "loss"_a, "learns_lipschitz"_a = false,
-             "fields"_a = std::vector<std::pair<int, bool>>())
+             "fields"_a = std::vector<std::pair<int, bool>>(), "mask"_a.none() = nb::none())
         .def_prop_ro("n_parameters", [](const Stack& s) { return s.shape().n_parameters(); });
     bind<float>(m);
     bind<double>(m);

@@ -18,19 +18,13 @@
 #pragma once
 
 #include "sorter/transpose.hpp"
+#include "trainer/addends.hpp"
 #include "trainer/normalization.hpp"
-#include "trainer/products.hpp"
-#include "trainer/trainer.hpp"
 
 namespace isotone::ISOTONE_ISA {
 
-constexpr int looked_up_per_block = 6;  // vectors: as many as there are registers for
-
-// Whether other copies add something while one of them moves.
-inline bool has_others(Field field) { return !field.is_category && field.count > 1; }
-
-// A row of a table holds the units of the first layer and then the outputs of the residual, both
-// padded with zeros to whole vectors.
+// A row holds the units of the first layer and then the outputs of the residual, both padded with
+// zeros to whole vectors.
 template <class T>
 struct LookUp {
     using V = Vector<T>;
@@ -43,6 +37,8 @@ struct LookUp {
     T* of_copy;           // and this
     T* sizes;             // what W is normalized by: of every copy or unit
     T* inner;             // for every copy or unit
+    V* n_largest;         // for every unit
+    Addends addends;
     int n_in, n_out, n_outputs;
     int unit_size, size;  // vectors of the units, and of a row
     bool by_unit;         // whether W is normalized by unit, or by copy
@@ -62,12 +58,15 @@ struct LookUp {
         of_copy = arena.template take<T>(n_in);
         sizes = arena.template take<T>(n_in > n_out ? n_in : n_out);
         inner = arena.template take<T>(n_in > n_out ? n_in : n_out);
+        n_largest = arena.template take<V>(unit_size);
+        addends.take(shape.n_fields, size, arena);
     }
 
     // Once: `collect` leaves zeros behind.
-    void clear() {
+    void clear(const Shape& shape) {
+        addends.find(shape, unit_size, n_lanes<V>);
         for (V* table : {moving, still, by_phi, by_cell})
-            __builtin_memset(table, 0, static_cast<std::size_t>(n_in) * size * sizeof(V));
+            __builtin_memset(table, 0, addends.n_vectors * sizeof(V));
         __builtin_memset(rows, 0, tile_rows * size * sizeof(V));
         for (int e = 0; e < unit_size; ++e) of_unit[e] = broadcast<V>(1);
     }
@@ -79,13 +78,12 @@ struct LookUp {
 
     // From weights (n_in, n_out), their bound, biases, λ and the residual (n_outputs, n_in). Gives
     // a sum that is not finite if a weight is not.
-    T set(const Shape& shape, const T* weight, T bound, const T* bias, const T* scale,
-          const T* residual) {
+    T set(const T* weight, T bound, const T* bias, const T* scale, const T* residual) {
         __builtin_memset(start, 0, size * sizeof(V));
         __builtin_memcpy(start, bias, n_out * sizeof(T));
         if (by_unit) measure_units(weight, bound);
-        for (int f = 0; f < shape.n_fields; ++f) {
-            const Field field = shape.fields[f];
+        for (int f = 0; f < addends.n_fields; ++f) {
+            const Adding& field = addends.fields[f];
             set_factors(field, weight, bound, scale);
             set_moving(field, weight, residual);
             if (has_others(field)) sum_still(field);
@@ -97,12 +95,12 @@ struct LookUp {
 
     // Rows of a tile of n events; `cells` and `phi` are those of event i at event(i) * n_fields.
     template <class Event>
-    void forward(const Shape& shape, const std::int32_t* cells, const T* phi, Event event, int n) {
-        for_blocks(size, [&](auto n_vectors, int e) {
+    void forward(const std::int32_t* cells, const T* phi, Event event, int n) {
+        addends.for_panels([&](auto n_vectors, const Panel& panel) {
             for (int i = 0; i < n; ++i) {
-                const std::size_t first = event(i) * shape.n_fields;
-                forward_block<n_vectors>(cells + first, phi + first, shape, e,
-                                         rows + i * size + e);
+                const std::size_t first = event(i) * addends.n_fields;
+                forward_block<n_vectors>(cells + first, phi + first, panel,
+                                         rows + i * size + panel.first);
             }
         });
         for (int i = n; i < tile_rows; ++i)
@@ -111,13 +109,12 @@ struct LookUp {
 
     // Adds the derivatives in `rows` to the sums.
     template <class Event>
-    void backward(const Shape& shape, const std::int32_t* cells, const T* phi, Event event,
-                  int n) {
-        for_blocks(size, [&](auto n_vectors, int e) {
+    void backward(const std::int32_t* cells, const T* phi, Event event, int n) {
+        addends.for_panels([&](auto n_vectors, const Panel& panel) {
             for (int i = 0; i < n; ++i) {
-                const std::size_t first = event(i) * shape.n_fields;
-                backward_block<n_vectors>(cells + first, phi + first, shape, e,
-                                          rows + i * size + e);
+                const std::size_t first = event(i) * addends.n_fields;
+                backward_block<n_vectors>(cells + first, phi + first, panel,
+                                          rows + i * size + panel.first);
             }
         });
     }
@@ -133,9 +130,9 @@ struct LookUp {
 
     // Derivatives with respect to the weights (n_in, n_out) and, unless null, to log λ (n_in,).
     // The sums begin anew.
-    void collect(const Shape& shape, const T* weight, T bound, T* gradient, T* by_lipschitz) {
-        for (int f = 0; f < shape.n_fields; ++f) {
-            const Field field = shape.fields[f];
+    void collect(const T* weight, T bound, T* gradient, T* by_lipschitz) {
+        for (int f = 0; f < addends.n_fields; ++f) {
+            const Adding& field = addends.fields[f];
             if (has_others(field)) add_others(field);
             if (by_lipschitz || !by_unit) multiply_rows(field);
             if (by_lipschitz) collect_lipschitz(field, by_lipschitz);
@@ -145,7 +142,14 @@ struct LookUp {
     }
 
 private:
-    V* row(V* table, int k) const { return table + static_cast<std::size_t>(k) * size; }
+    static V* row(V* table, const Adding& field, int k) {
+        return table + field.offset + static_cast<std::size_t>(k - field.first) * field.stride;
+    }
+
+    // What a copy adds to the outputs: its last vectors.
+    T* outputs(V* table, const Adding& field, int k) const {
+        return numbers(row(table, field, k) + field.stride - (size - unit_size));
+    }
 
     template <class Number>
     Number* units(Number* table, int k) const {
@@ -156,29 +160,30 @@ private:
         return load_some<V>(units(table, k) + e * n_lanes<V>, lanes);
     }
 
-    // Calls run(n, e, lanes) for vectors e to e + n of the units, which have so many lanes.
+    // Calls run(n, e, at, lanes) as `for_added`, for vectors of units, which have so many lanes.
     template <class Run>
-    void for_units(Run run) const {
+    void for_units(const Adding& field, Run run) const {
         constexpr int lanes = n_lanes<V>;
         const int n_whole = n_out / lanes;
-        for_blocks(n_whole, [&](auto n, int e) ISOTONE_LAMBDA {
-            run(n, e, std::integral_constant<int, lanes>());
+        for_added(field, n_whole, [&](auto n, int e, int at) ISOTONE_LAMBDA {
+            run(n, e, at, std::integral_constant<int, lanes>());
         });
-        if (n_whole < unit_size)
-            run(std::integral_constant<int, 1>(), n_whole, n_out - n_whole * lanes);
+        if (n_whole < unit_size && field.adds[n_whole])
+            run(std::integral_constant<int, 1>(), n_whole, count_added(field, n_whole),
+                n_out - n_whole * lanes);
     }
 
-    // sums[k] = sum over units of term(k, e, lanes), for the copies k of a field.
+    // sums[k] = sum over units of term(k, e, at, lanes), for the copies k of a field.
     template <class Term>
-    void sum_units(Field field, Term term, T* sums) const {
+    void sum_units(const Adding& field, Term term, T* sums) const {
         constexpr int parts = n_sums / n_lanes<V>;
         V* const own = partial;
         __builtin_memset(own, 0, field.count * parts * sizeof(V));
-        for_units([&](auto n, int e, auto lanes) ISOTONE_LAMBDA {
+        for_units(field, [&](auto n, int e, int at, auto lanes) ISOTONE_LAMBDA {
             for (int k = 0; k < field.count; ++k) {
                 V terms[n];
                 unroll<n>([&](auto j) ISOTONE_LAMBDA {
-                    terms[j] = term(field.first + k, e + j, lanes);
+                    terms[j] = term(field.first + k, e + j, at + j, lanes);
                 });
                 unroll<n>([&](auto j) ISOTONE_LAMBDA {
                     own[k * parts + (e + j) % parts] += terms[j];
@@ -191,11 +196,11 @@ private:
     // ---- forward ------------------------------------------------------------------------------
 
     // λ / max(1, size / bound) by copy, or λ.
-    void set_factors(Field field, const T* weight, T bound, const T* scale) {
+    void set_factors(const Adding& field, const T* weight, T bound, const T* scale) {
         if (!by_unit)
             sum_units(
                 field,
-                [&](int k, int e, auto lanes) ISOTONE_LAMBDA {
+                [&](int k, int e, int, auto lanes) ISOTONE_LAMBDA {
                     return magnitude(load_units(weight, k, e, lanes));
                 },
                 sizes);
@@ -205,41 +210,45 @@ private:
 
     // 1 / max(1, size / bound) by unit.
     void measure_units(const T* weight, T bound) {
-        for_units([&](auto n, int e, auto lanes) ISOTONE_LAMBDA {
-            V largest[n] = {};
-            for (int k = 0; k < n_in; ++k)
-                unroll<n>([&](auto j) ISOTONE_LAMBDA {
-                    const V entry = magnitude(load_units(weight, k, e + j, lanes)), L = largest[j];
-                    largest[j] = (entry <= L) | (L != L) ? L : entry;  // keeps a NaN
-                });
-            unroll<n>([&](auto j) ISOTONE_LAMBDA { vectors(sizes)[e + j] = largest[j]; });
-        });
+        __builtin_memset(sizes, 0, unit_size * sizeof(V));
+        for (int f = 0; f < addends.n_fields; ++f) {
+            const Adding& field = addends.fields[f];
+            for_units(field, [&](auto n, int e, int, auto lanes) ISOTONE_LAMBDA {
+                V* const largest = vectors(sizes) + e;
+                for (int k = field.first; k < field.first + field.count; ++k)
+                    unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                        const V entry = magnitude(load_units(weight, k, e + j, lanes));
+                        const V L = largest[j];
+                        largest[j] = (entry <= L) | (L != L) ? L : entry;  // keeps a NaN
+                    });
+            });
+        }
         for (int j = 0; j < n_out; ++j) numbers(of_unit)[j] = 1 / divisor(sizes[j] / bound);
     }
 
-    void set_moving(Field field, const T* weight, const T* residual) {
-        for_units([&](auto n, int e, auto lanes) ISOTONE_LAMBDA {
+    void set_moving(const Adding& field, const T* weight, const T* residual) {
+        for_units(field, [&](auto n, int e, int at, auto lanes) ISOTONE_LAMBDA {
             for (int k = field.first; k < field.first + field.count; ++k) {
                 V w[n];
                 unroll<n>([&](auto j) ISOTONE_LAMBDA {
                     w[j] = load_units(weight, k, e + j, lanes) * (of_unit[e + j] * of_copy[k]);
                 });
-                V* const to = row(moving, k) + e;
+                V* const to = row(moving, field, k) + at;
                 unroll<n>([&](auto j) ISOTONE_LAMBDA { to[j] = w[j]; });
             }
         });
         for (int j = 0; j < n_outputs; ++j)
             for (int k = field.first; k < field.first + field.count; ++k)
-                numbers(row(moving, k))[first_output() + j] = residual[j * n_in + k];
+                outputs(moving, field, k)[j] = residual[j * n_in + k];
     }
 
-    void sum_still(Field field) {
-        for_blocks(size, [&](auto n, int e) ISOTONE_LAMBDA {
+    void sum_still(const Adding& field) {
+        for_added(field, size, [&](auto n, int e, int at) ISOTONE_LAMBDA {
             V before[n] = {};
             for (int k = field.first; k < field.first + field.count; ++k)
                 unroll<n>([&](auto j) ISOTONE_LAMBDA {
-                    const V w = row(moving, k)[e + j], with = before[j] + w;
-                    row(still, k)[e + j] = before[j] + with;
+                    const V w = row(moving, field, k)[at + j], with = before[j] + w;
+                    row(still, field, k)[at + j] = before[j] + with;
                     before[j] = with;
                 });
             unroll<n>([&](auto j) ISOTONE_LAMBDA { start[e + j] -= before[j]; });
@@ -247,15 +256,16 @@ private:
     }
 
     template <int n>
-    void forward_block(const std::int32_t* cells, const T* phi, const Shape& shape, int e,
+    void forward_block(const std::int32_t* cells, const T* phi, const Panel& panel,
                        V* out) const {
-        const V *const w = moving + e, *const c = still + e;
+        const V *const w = moving, *const c = still;
         V sum[n];
-        unroll<n>([&](auto j) ISOTONE_LAMBDA { sum[j] = start[e + j]; });
-        for (int f = 0; f < shape.n_fields; ++f) {
-            const std::size_t at = static_cast<std::size_t>(cells[f]) * size;
-            const V x = broadcast<V>(phi[f]);
-            if (has_others(shape.fields[f]))
+        unroll<n>([&](auto j) ISOTONE_LAMBDA { sum[j] = start[panel.first + j]; });
+        for (int i = 0; i < panel.n_addends; ++i) {
+            const Addend& addend = panel.addends[i];
+            const std::ptrdiff_t at = addend.at(cells);
+            const V x = broadcast<V>(phi[addend.field]);
+            if (addend.has_others)
                 unroll<n>([&](auto j) ISOTONE_LAMBDA { sum[j] += c[at + j]; });
             unroll<n>([&](auto j) ISOTONE_LAMBDA {
                 sum[j] = multiply_add(x, w[at + j], sum[j]);
@@ -267,34 +277,36 @@ private:
     // ---- backward -----------------------------------------------------------------------------
 
     template <int n>
-    void backward_block(const std::int32_t* cells, const T* phi, const Shape& shape, int e,
+    void backward_block(const std::int32_t* cells, const T* phi, const Panel& panel,
                         const V* in) const {
-        V *const by_phi_ = by_phi + e, *const by_cell_ = by_cell + e;
-        const int stride = size;
+        V *const by_phi_ = by_phi, *const by_cell_ = by_cell;
         V d[n];
         unroll<n>([&](auto j) ISOTONE_LAMBDA { d[j] = in[j]; });
-        for (int f = 0; f < shape.n_fields; ++f) {
-            const std::size_t at = static_cast<std::size_t>(cells[f]) * stride;
-            const V x = broadcast<V>(phi[f]);
+        for (int i = 0; i < panel.n_addends; ++i) {
+            const Addend& addend = panel.addends[i];
+            const std::ptrdiff_t at = addend.at(cells);
+            const V x = broadcast<V>(phi[addend.field]);
             unroll<n>([&](auto j) ISOTONE_LAMBDA {
                 by_phi_[at + j] = multiply_add(x, d[j], by_phi_[at + j]);
             });
-            if (has_others(shape.fields[f]))
+            if (addend.has_others)
                 unroll<n>([&](auto j) ISOTONE_LAMBDA { by_cell_[at + j] += d[j]; });
         }
     }
 
     // What is left of the sum over all events once those of earlier copies are subtracted twice.
-    void add_others(Field field) {
-        for_blocks(size, [&](auto n, int e) ISOTONE_LAMBDA {
+    void add_others(const Adding& field) {
+        for_added(field, size, [&](auto n, int, int at) ISOTONE_LAMBDA {
             V left[n] = {};
             for (int k = field.first; k < field.first + field.count; ++k)
-                unroll<n>([&](auto j) ISOTONE_LAMBDA { left[j] += row(by_cell, k)[e + j]; });
+                unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                    left[j] += row(by_cell, field, k)[at + j];
+                });
             for (int k = field.first; k < field.first + field.count; ++k)
                 unroll<n>([&](auto j) ISOTONE_LAMBDA {
-                    V& own = row(by_cell, k)[e + j];
+                    V& own = row(by_cell, field, k)[at + j];
                     left[j] -= own;
-                    row(by_phi, k)[e + j] += left[j];
+                    row(by_phi, field, k)[at + j] += left[j];
                     left[j] -= own;
                     own = V{};
                 });
@@ -302,26 +314,27 @@ private:
     }
 
     // inner = sum over units of λ W' times the derivative with respect to it, for every copy.
-    void multiply_rows(Field field) {
+    void multiply_rows(const Adding& field) {
         sum_units(
             field,
-            [&](int k, int e, int)
-                ISOTONE_LAMBDA { return row(moving, k)[e] * row(by_phi, k)[e]; },
+            [&](int k, int, int at, int) ISOTONE_LAMBDA {
+                return row(moving, field, k)[at] * row(by_phi, field, k)[at];
+            },
             inner);
     }
 
     // All of a row is proportional to λ, so that the derivative with respect to log λ is the sum
     // of what is looked up times the derivative with respect to it.
-    void collect_lipschitz(Field field, T* by_lipschitz) {
+    void collect_lipschitz(const Adding& field, T* by_lipschitz) {
         for (int k = field.first; k < field.first + field.count; ++k) {
             by_lipschitz[k] = inner[k];
-            for (int j = first_output(); j < first_output() + n_outputs; ++j)
-                by_lipschitz[k] += numbers(row(moving, k))[j] * numbers(row(by_phi, k))[j];
+            for (int j = 0; j < n_outputs; ++j)
+                by_lipschitz[k] += outputs(moving, field, k)[j] * outputs(by_phi, field, k)[j];
         }
     }
 
     // As carry_through_columns, where W' is W divided by the size of its copy.
-    void carry_through_copies(Field field, const T* weight, T bound, T* gradient) {
+    void carry_through_copies(const Adding& field, const T* weight, T bound, T* gradient) {
         for (int k = field.first; k < field.first + field.count; ++k)
             inner[k] = sizes[k] / bound < 1 ? 0 : inner[k] / sizes[k];
         finish(field, weight, gradient, [&](V w, int k, int) ISOTONE_LAMBDA {
@@ -332,36 +345,45 @@ private:
 
     // As carry_through_row, where W' is W divided by the largest entry of its unit.
     void carry_through_units(const T* weight, T bound, T* gradient) {
-        for_units([&](auto n, int e, auto lanes) ISOTONE_LAMBDA {
-            const V one = broadcast<V>(1);
-            V sum[n] = {}, n_largest[n] = {};
-            for (int k = 0; k < n_in; ++k)
+        __builtin_memset(inner, 0, unit_size * sizeof(V));
+        __builtin_memset(n_largest, 0, unit_size * sizeof(V));
+        for (int f = 0; f < addends.n_fields; ++f) add_up_units(addends.fields[f], weight);
+        for (int e = 0; e < unit_size; ++e) {
+            const V largest = vectors(sizes)[e], sum = vectors(inner)[e];
+            const V share = sum / (largest * n_largest[e]);
+            vectors(inner)[e] = largest / bound < T(1) ? V{} : share;
+        }
+        for (int f = 0; f < addends.n_fields; ++f)
+            finish(addends.fields[f], weight, gradient, [&](V w, int, int e) ISOTONE_LAMBDA {
+                const V largest = vectors(sizes)[e], shrinks = vectors(inner)[e];
+                return w == largest ? shrinks : w == -largest ? -shrinks : V{};
+            });
+    }
+
+    // inner += sum over copies of λ W' times the derivative with respect to it, for every unit;
+    // counts its largest entries.
+    void add_up_units(const Adding& field, const T* weight) {
+        for_units(field, [&](auto n, int e, int at, auto lanes) ISOTONE_LAMBDA {
+            V *const sum = vectors(inner) + e, *const n_equal = n_largest + e;
+            for (int k = field.first; k < field.first + field.count; ++k)
                 unroll<n>([&](auto j) ISOTONE_LAMBDA {
                     const V entry = magnitude(load_units(weight, k, e + j, lanes));
-                    sum[j] += row(moving, k)[e + j] * row(by_phi, k)[e + j];
-                    n_largest[j] += entry == vectors(sizes)[e + j] ? one : V{};
+                    sum[j] += row(moving, field, k)[at + j] * row(by_phi, field, k)[at + j];
+                    n_equal[j] += entry == vectors(sizes)[e + j] ? broadcast<V>(1) : V{};
                 });
-            unroll<n>([&](auto j) ISOTONE_LAMBDA {
-                const V largest = vectors(sizes)[e + j], share = sum[j] / (largest * n_largest[j]);
-                vectors(inner)[e + j] = largest / bound < T(1) ? V{} : share;
-            });
-        });
-        finish({0, n_in, false}, weight, gradient, [&](V w, int, int e) ISOTONE_LAMBDA {
-            const V largest = vectors(sizes)[e], shrinks = vectors(inner)[e];
-            return w == largest ? shrinks : w == -largest ? -shrinks : V{};
         });
     }
 
     // Derivatives with respect to W: those with respect to λ W' times what W is multiplied by,
     // less what the size of W takes away.
     template <class Shrink>
-    void finish(Field field, const T* weight, T* gradient, Shrink shrink) {
-        for_units([&](auto n, int e, auto lanes) ISOTONE_LAMBDA {
+    void finish(const Adding& field, const T* weight, T* gradient, Shrink shrink) {
+        for_units(field, [&](auto n, int e, int at, auto lanes) ISOTONE_LAMBDA {
             for (int k = field.first; k < field.first + field.count; ++k) {
                 V d[n];
                 unroll<n>([&](auto j) ISOTONE_LAMBDA {
                     const V w = load_units(weight, k, e + j, lanes);
-                    d[j] = row(by_phi, k)[e + j] * (of_unit[e + j] * of_copy[k]) -
+                    d[j] = row(by_phi, field, k)[at + j] * (of_unit[e + j] * of_copy[k]) -
                            shrink(w, k, e + j);
                 });
                 T* const to = units(gradient, k) + e * n_lanes<V>;
@@ -370,14 +392,8 @@ private:
                 });
             }
         });
-        __builtin_memset(row(by_phi, field.first), 0, field.count * size * sizeof(V));
-    }
-
-    // Calls run(n, e) for vectors e to e + n of a row, n being as many as there are registers for.
-    template <class Run>
-    static void for_blocks(int size, Run run) {
-        for (int e = 0; e < size; e += looked_up_per_block)
-            with_constant<looked_up_per_block>(size - e, [&](auto n) { run(n, e); });
+        __builtin_memset(row(by_phi, field, field.first), 0,
+                         field.count * field.stride * sizeof(V));
     }
 };
 

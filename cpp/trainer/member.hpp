@@ -23,7 +23,7 @@ class Member {
 public:
     Member(const Shape& shape, const Constants<T>& constants, const Rows<T>& rows, Arena arena)
         : shape_(shape), constants_(constants), rows_(rows), space_(shape, arena) {
-        if (shape.n_fields) space_.look_up.clear();
+        space_.clear(shape);
     }
 
     // Must come first, and again whenever the parameters have changed.
@@ -41,7 +41,7 @@ public:
         }
         if (shape_.learns_lipschitz) seen += set_lipschitz(parameters + shape_.n_weights);
         if (shape_.n_fields)
-            seen += space_.look_up.set(shape_, parameters, constants_.bounds[0],
+            seen += space_.look_up.set(parameters, constants_.bounds[0],
                                        parameters + shape_.layers[0].bias, scale_, residual_);
         // Sorters may lose a NaN; the loss must not.
         spoiled_ = seen - seen;
@@ -81,12 +81,10 @@ public:
     // Also gives the gradient, in the workspace.
     double differentiate(Visits visits, double total) {
         const std::size_t chunk_rows = static_cast<std::size_t>(n_tiles_) * tile_rows;
-        // What is looked up is summed there, and not among the other parameters.
-        const std::size_t begin = shape_.n_fields ? shape_.layers[0].bias : 0;
-        const std::size_t n_entries =
-            (shape_.n_fields ? shape_.n_weights : n_summed(shape_)) - begin;
         constexpr int parts = n_sums / n_lanes<V>;
-        __builtin_memset(space_.sums + begin * parts, 0, n_entries * n_sums * sizeof(T));
+        for_summed([&](std::size_t first, std::size_t n) {
+            __builtin_memset(space_.sums + first * parts, 0, n * n_sums * sizeof(T));
+        });
         double loss = spoiled_;
         std::int32_t counting[max_tiles * tile_rows];
         while (visits.n > 0) {
@@ -94,11 +92,13 @@ public:
             prefetch(chunk);
             loss += differentiate_chunk(chunk, total);
         }
-        collect_sums(space_.sums + begin * parts, n_entries, space_.gradient + begin);
+        for_summed([&](std::size_t first, std::size_t n) {
+            collect_sums(space_.sums + first * parts, n, space_.gradient + first);
+        });
         T* const by_lipschitz =
             shape_.learns_lipschitz ? space_.gradient + shape_.n_weights : nullptr;
         if (shape_.n_fields)
-            space_.look_up.collect(shape_, parameters_, constants_.bounds[0], space_.gradient,
+            space_.look_up.collect(parameters_, constants_.bounds[0], space_.gradient,
                                    by_lipschitz);
         else if (by_lipschitz)
             differentiate_lipschitz(by_lipschitz);
@@ -107,7 +107,7 @@ public:
             carry_through(shape_.layers[i], parameters_ + weight, constants_.bounds[i],
                           space_.layers[i].normalized, space_.scratch, space_.gradient + weight);
         }
-        if (constants_.mask) mask_gradient();
+        if (shape_.mask) mask_gradient();
         return loss;
     }
 
@@ -116,8 +116,23 @@ public:
 private:
     // A weight that is zero takes no part in the derivatives of others, also through the norm.
     void mask_gradient() const {
-        for (std::size_t i = 0; i < shape_.n_weights; ++i)
-            space_.gradient[i] = constants_.mask[i] ? space_.gradient[i] : 0;
+        for (const Range& range : shape_.ranges)
+            for (std::size_t i = range.begin; i < range.end; ++i)
+                space_.gradient[i] = shape_.mask[i] ? space_.gradient[i] : 0;
+    }
+
+    // Calls run(first, n) for all that is summed over events, but not what is looked up.
+    template <class Run>
+    void for_summed(Run run) const {
+        for (int i = 0; i < shape_.n_layers; ++i) {
+            const Layer& layer = shape_.layers[i];
+            for_rows(layer, [&](int, int first, int end, std::size_t at) {
+                run(layer.weight + at + first, end - first);
+            });
+            run(layer.bias, layer.n_out);
+        }
+        if (!shape_.n_fields && shape_.learns_lipschitz)
+            run(shape_.n_weights, n_residual(shape_));
     }
 
     // Cuts rows off the front, up to `most` that count: rows of no weight cost nothing. Their
@@ -162,8 +177,8 @@ private:
         for (int i = 0; i < shape_.n_layers; ++i) {
             const Layer& layer = shape_.layers[i];
             const Tiles<V> gradient = {space_.layers[i].gradient, layer.n_out, n_tiles};
-            if (i > 0 || !shape_.n_fields)
-                add_products(gradient, {space_.layers[i].in, layer.n_in, n_tiles},
+            for (const Block& block : layer.blocks)
+                add_products(block, gradient, {space_.layers[i].in, layer.n_in, n_tiles},
                              space_.sums + layer.weight * parts);
             add_units(gradient, space_.sums + layer.bias * parts);
         }
@@ -173,9 +188,10 @@ private:
                 look_back(tile, left < tile_rows ? static_cast<int>(left) : tile_rows);
             }
         } else if (shape_.learns_lipschitz) {
-            const Tiles<V> out = {space_.layers[shape_.n_layers - 1].gradient, shape_.n_outputs(),
-                                  n_tiles};
-            add_products(out, {space_.layers[0].in, shape_.n_features(), n_tiles},
+            const int n_features = shape_.n_features(), n_outputs = shape_.n_outputs();
+            const Tiles<V> out = {space_.layers[shape_.n_layers - 1].gradient, n_outputs, n_tiles};
+            add_products({0, n_outputs, 0, n_features}, out,
+                         {space_.layers[0].in, n_features, n_tiles},
                          space_.sums + shape_.n_weights * parts);
         }
         return loss;
@@ -281,8 +297,8 @@ private:
             if (i == 0 && shape_.n_fields)
                 look_up(tile, reinterpret_cast<T*>(out));
             else
-                multiply(space_.layers[i].normalized.transposed, parameters_ + layer.bias,
-                         tile_in(i, tile), layer.n_in, out, layer.n_out);
+                multiply(layer.blocks, space_.layers[i].normalized.transposed, layer.n_out,
+                         parameters_ + layer.bias, tile_in(i, tile), out);
             if (i == last) return add_residual(out);
             for_groups(layer, [&](int unit, int e, std::size_t swap) {
                 sort_recorded(out + unit * size + e, layer.group_size, size, layer.network,
@@ -299,7 +315,7 @@ private:
     // Units of the first layer, and the residual, of the events of a tile.
     void look_up(int tile, T* out) {
         const int n_out = shape_.layers[0].n_out, first_output = space_.look_up.first_output();
-        space_.look_up.forward(shape_, rows_.cells, rows_.x, row_of(tile), n_events_);
+        space_.look_up.forward(rows_.cells, rows_.x, row_of(tile), n_events_);
         space_.look_up.to_tile(0, n_out, out);
         space_.look_up.to_tile(first_output, shape_.n_outputs(), space_.looked_up);
     }
@@ -311,7 +327,7 @@ private:
         space_.look_up.from_tile(numbers(tile_gradient(0, tile)), 0, n_out);
         space_.look_up.from_tile(numbers(tile_gradient(last, tile)),
                                  space_.look_up.first_output(), shape_.n_outputs());
-        space_.look_up.backward(shape_, rows_.cells, rows_.x, row_of(tile), n);
+        space_.look_up.backward(rows_.cells, rows_.x, row_of(tile), n);
     }
 
     void add_residual(V* out) const {
@@ -357,8 +373,8 @@ private:
         for (int i = shape_.n_layers - 1; i > 0; --i) {
             const Layer& before = shape_.layers[i - 1];
             V* const gradient = tile_gradient(i - 1, tile);
-            multiply(space_.layers[i].normalized.weight, space_.zeros, tile_gradient(i, tile),
-                     shape_.layers[i].n_out, gradient, before.n_out);
+            multiply(shape_.layers[i].transposed, space_.layers[i].normalized.weight, before.n_out,
+                     space_.zeros, tile_gradient(i, tile), gradient);
             for_groups(before, [&](int unit, int e, std::size_t swap) {
                 sort_back(gradient + unit * size + e, before.group_size, size, before.network,
                           space_.layers[i - 1].swaps + swap);

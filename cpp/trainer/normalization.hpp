@@ -24,24 +24,35 @@ inline T sign(T x) {
     return static_cast<T>(x > 0) - static_cast<T>(x < 0);
 }
 
+// Calls run(j, first, end, at) for the rows of weights: the columns between which they may not be
+// zero, and the offset of a row.
+template <class Run>
+ISOTONE_INLINE void for_rows(const Layer& layer, Run run) {
+    for (const Block& block : layer.blocks)
+        for (int j = block.row; j < block.row + block.n_rows; ++j)
+            run(j, block.column, block.column + block.n_columns,
+                static_cast<std::size_t>(j) * layer.n_in);
+}
+
 template <class T>
 void measure(const Layer& layer, const T* weight, T* size) {
     if (layer.size == Size::column_sum) {
         for (int k = 0; k < layer.n_in; ++k) size[k] = 0;
-        for (int j = 0; j < layer.n_out; ++j, weight += layer.n_in)
-            for (int k = 0; k < layer.n_in; ++k) size[k] += absolute(weight[k]);
+        for_rows(layer, [&](int, int first, int end, std::size_t at) ISOTONE_LAMBDA {
+            for (int k = first; k < end; ++k) size[k] += absolute(weight[at + k]);
+        });
         return;
     }
-    for (int j = 0; j < layer.n_out; ++j, weight += layer.n_in) {
+    for_rows(layer, [&](int j, int first, int end, std::size_t at) ISOTONE_LAMBDA {
         T sum = 0, largest = 0;
-        for (int k = 0; k < layer.n_in; ++k) {
-            const T entry = absolute(weight[k]);
+        for (int k = first; k < end; ++k) {
+            const T entry = absolute(weight[at + k]);
             sum += entry;
             largest = entry <= largest ? largest : entry;  // keeps a NaN that comes last
         }
         // A NaN that came before a larger entry is in the sum.
         size[j] = layer.size == Size::row_sum || sum != sum ? sum : largest;
-    }
+    });
 }
 
 // Below 1 there is nothing to divide. At 1 there is, for the derivative: so torch.clamp has it.
@@ -50,12 +61,12 @@ inline V divisor(V ratio) {
     return ratio < Element<V>(1) ? broadcast<V>(1) : ratio;
 }
 
-// Calls run(j, k, at, n) for the vectors of a matrix: row, column, offset, and the numbers left.
+// Calls run(j, k, at, n) for the vectors of weights: row, column, offset, and the numbers left.
 template <class T, class Run>
-ISOTONE_INLINE void for_vectors(int n_rows, int n_columns, Run run) {
-    for (int j = 0; j < n_rows; ++j)
-        for (int k = 0; k < n_columns; k += n_lanes<Vector<T>>)
-            run(j, k, static_cast<std::size_t>(j) * n_columns + k, n_columns - k);
+ISOTONE_INLINE void for_vectors(const Layer& layer, Run run) {
+    for_rows(layer, [&](int j, int first, int end, std::size_t at) ISOTONE_LAMBDA {
+        for (int k = first; k < end; k += n_lanes<Vector<T>>) run(j, k, at + k, end - k);
+    });
 }
 
 // W' = W / max(1, size / bound).
@@ -65,12 +76,14 @@ void normalize(const Layer& layer, const T* weight, T bound, const NormalizedWei
     const bool by_column = layer.size == Size::column_sum;
     measure(layer, weight, space.ratio);
     for (int i = 0; i < (by_column ? n_in : n_out); ++i) space.ratio[i] /= bound;
-    for_vectors<T>(n_out, n_in, [&](int j, int k, std::size_t at, int n) ISOTONE_LAMBDA {
+    for_vectors<T>(layer, [&](int j, int k, std::size_t at, int n) ISOTONE_LAMBDA {
         using V = Vector<T>;
         const V ratio = by_column ? load_some<V>(space.ratio + k, n) : broadcast<V>(space.ratio[j]);
         store_some(space.weight + at, load_some<V>(weight + at, n) / divisor(ratio), n);
     });
-    transpose(space.weight, n_in, n_out, n_in, space.transposed, n_out);
+    for (const Block& block : layer.blocks)
+        transpose(space.weight + block.row * n_in + block.column, n_in, block.n_rows,
+                  block.n_columns, space.transposed + block.column * n_out + block.row, n_out);
 }
 
 // Turns derivatives with respect to W' into those with respect to W, in place. Where W' = W b / s,
@@ -78,12 +91,13 @@ void normalize(const Layer& layer, const T* weight, T bound, const NormalizedWei
 template <class T>
 void carry_through_columns(const Layer& layer, const T* weight, T bound, const T* ratio, T* inner,
                            T* gradient) {
-    const int n_in = layer.n_in, n_out = layer.n_out;
+    const int n_in = layer.n_in;
     for (int k = 0; k < n_in; ++k) inner[k] = 0;
-    for (int j = 0; j < n_out; ++j)
-        for (int k = 0; k < n_in; ++k) inner[k] += gradient[j * n_in + k] * weight[j * n_in + k];
+    for_rows(layer, [&](int, int first, int end, std::size_t at) ISOTONE_LAMBDA {
+        for (int k = first; k < end; ++k) inner[k] += gradient[at + k] * weight[at + k];
+    });
     for (int k = 0; k < n_in; ++k) inner[k] = ratio[k] < 1 ? 0 : inner[k] / (ratio[k] * bound);
-    for_vectors<T>(n_out, n_in, [&](int, int k, std::size_t at, int n) ISOTONE_LAMBDA {
+    for_vectors<T>(layer, [&](int, int k, std::size_t at, int n) ISOTONE_LAMBDA {
         using V = Vector<T>;
         const V w = load_some<V>(weight + at, n), lost = load_some<V>(inner + k, n);
         const V g = load_some<V>(gradient + at, n) - (w > T(0) ? lost : w < T(0) ? -lost : V{});
@@ -91,18 +105,17 @@ void carry_through_columns(const Layer& layer, const T* weight, T bound, const T
     });
 }
 
-// Entries that share the largest absolute value share its derivative.
+// Of a row of n weights. Entries that share the largest absolute value share its derivative.
 template <class T>
-void carry_through_row(const Layer& layer, const T* weight, T size, T ratio, T* gradient) {
-    const bool by_maximum = layer.size == Size::row_maximum;
+void carry_through_row(bool by_maximum, const T* weight, int n, T size, T ratio, T* gradient) {
     T inner = 0;
     int n_largest = 0;
-    for (int k = 0; k < layer.n_in; ++k) {
+    for (int k = 0; k < n; ++k) {
         inner += gradient[k] * weight[k];
         n_largest += absolute(weight[k]) == size;
     }
     inner /= by_maximum ? size * static_cast<T>(n_largest) : size;
-    for (int k = 0; k < layer.n_in; ++k) {
+    for (int k = 0; k < n; ++k) {
         const bool counts = !by_maximum || absolute(weight[k]) == size;
         gradient[k] = (gradient[k] - (counts ? sign(weight[k]) * inner : 0)) / ratio;
     }
@@ -114,9 +127,11 @@ void carry_through(const Layer& layer, const T* weight, T bound, const Normalize
     if (layer.size == Size::column_sum)
         return carry_through_columns(layer, weight, bound, space.ratio, scratch, gradient);
     measure(layer, weight, scratch);
-    for (int j = 0; j < layer.n_out; ++j, weight += layer.n_in, gradient += layer.n_in)
+    for_rows(layer, [&](int j, int first, int end, std::size_t at) ISOTONE_LAMBDA {
         if (!(space.ratio[j] < 1))
-            carry_through_row(layer, weight, scratch[j], space.ratio[j], gradient);
+            carry_through_row(layer.size == Size::row_maximum, weight + at + first, end - first,
+                              scratch[j], space.ratio[j], gradient + at + first);
+    });
 }
 
 }  // namespace isotone::ISOTONE_ISA

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "trainer/arithmetic.hpp"
+#include "trainer/trainer.hpp"
 
 namespace isotone::ISOTONE_ISA {
 
@@ -48,16 +49,21 @@ void multiply_block(const Element<V>* weight, int stride, const Element<V>* star
     });
 }
 
-// out[j] = start[j] + sum over k of weight[k, j] in[k].
+// out[j] = start[j] + sum over k of weight[k, j] in[k]; the blocks are of weight[j, k].
 template <class V>
-void multiply(const Element<V>* weight, const Element<V>* start, const V* in, int n_in, V* out,
-              int n_out) {
-    for (int j = 0; j < n_out; j += units_per_block)
-        with_constant<units_per_block>(n_out - j, [&](auto n) {
-            for (int e = 0; e < tile_vectors<V>; e += 2)
-                multiply_block<n>(weight + j, n_out, start + j, in + e, n_in,
-                                  out + j * tile_vectors<V> + e);
-        });
+void multiply(Blocks blocks, const Element<V>* weight, int n_out, const Element<V>* start,
+              const V* in, V* out) {
+    for (const Block& block : blocks) {
+        const Element<V>* const own = weight + block.column * n_out;
+        const V* const from = in + block.column * tile_vectors<V>;
+        const int end = block.row + block.n_rows;
+        for (int j = block.row; j < end; j += units_per_block)
+            with_constant<units_per_block>(end - j, [&](auto n) {
+                for (int e = 0; e < tile_vectors<V>; e += 2)
+                    multiply_block<n>(own + j, n_out, start + j, from + e, block.n_columns,
+                                      out + j * tile_vectors<V> + e);
+            });
+    }
 }
 
 // Tiles of one array that follow each other in memory.
@@ -88,14 +94,15 @@ void add_products_block(const V* left, int left_stride, const V* right, int righ
     visit([&](int i, int k, V& s) ISOTONE_LAMBDA { sums[i * sums_stride + k * parts] = s; });
 }
 
-// sums[i, k] += sum over events of left[i] right[k], in `n_sums` partial sums.
+// sums[i, k] += sum over events of left[i] right[k], in `n_sums` partial sums; of one block.
 template <class V>
-void add_products(Tiles<V> left, Tiles<V> right, V* sums) {
+void add_products(const Block& of, Tiles<V> left, Tiles<V> right, V* sums) {
     constexpr int parts = n_sums / n_lanes<V>;
-    for (int i = 0; i < left.n_units; i += left_per_block)
-        for (int k = 0; k < right.n_units; k += right_per_block)
-            with_constant<left_per_block>(left.n_units - i, [&](auto n_left) {
-                with_constant<right_per_block>(right.n_units - k, [&](auto n_right) {
+    const int i_end = of.row + of.n_rows, k_end = of.column + of.n_columns;
+    for (int i = of.row; i < i_end; i += left_per_block)
+        for (int k = of.column; k < k_end; k += right_per_block)
+            with_constant<left_per_block>(i_end - i, [&](auto n_left) {
+                with_constant<right_per_block>(k_end - k, [&](auto n_right) {
                     V* block = sums + (i * right.n_units + k) * parts;
                     for (int part = 0; part < parts; ++part)
                         add_products_block<n_left, n_right>(

@@ -23,7 +23,7 @@ double train(const TrainTask<T>& task) {
         member.set_parameters(task.parameters);
         loss += member.differentiate(batch, total) * total;
         weight += total;
-        update(task, *step, member.gradient(), 0, task.shape.n_weights);
+        update(task, *step, member.gradient(), task.shape.ranges);
         if (task.shape.learns_lipschitz) update_lipschitz(task, *step, member.gradient());
         ++step;
     }
@@ -41,6 +41,9 @@ double evaluate(const EvaluateTask<T>& task) {
     if (!task.gradient) return member.evaluate(all, total);
     const double loss = member.differentiate(all, total);
     __builtin_memcpy(task.gradient, member.gradient(), task.shape.n_parameters() * sizeof(T));
+    // A step leaves out what is in no range, and whatever its gradient is.
+    for (std::size_t i = 0; task.shape.mask && i < task.shape.n_weights; ++i)
+        if (!task.shape.mask[i]) task.gradient[i] = 0;
     return loss;
 }
 

@@ -20,6 +20,19 @@ enum class Loss { cross_entropy, mse, l1, hinge, quantile };
 // row its absolute sum or its largest entry (the chain of infinity norms).
 enum class Size { column_sum, row_sum, row_maximum };
 
+// Rows of a matrix, one after the other, and the columns between which they may not be zero.
+struct Block {
+    int row, n_rows, column, n_columns;
+};
+
+// Every row of a matrix is in one of them, and all that is not zero.
+struct Blocks {
+    const Block* first;
+    int n;
+    ISOTONE_INLINE const Block* begin() const { return first; }
+    ISOTONE_INLINE const Block* end() const { return first + n; }
+};
+
 // Weights (n_out, n_in) and biases (n_out,) begin at these offsets among a member's parameters.
 // Weights of a first layer that is looked up are stored by feature, (n_in, n_out).
 // Units are sorted after the layer, in groups of `group_size`; 1 does not sort.
@@ -28,6 +41,20 @@ struct Layer {
     Size size;
     SortingNetwork network;
     std::size_t weight, bias;
+    // Of the weights, and of the weights transposed; none if they are looked up.
+    Blocks blocks, transposed;
+};
+
+// Parameters from `begin` to `end`.
+struct Range {
+    std::size_t begin, end;
+};
+
+struct Ranges {
+    const Range* first;
+    std::size_t n;
+    ISOTONE_INLINE const Range* begin() const { return first; }
+    ISOTONE_INLINE const Range* end() const { return first + n; }
 };
 
 // What the features, which follow each other, are of one column: copies between its knots, or
@@ -48,6 +75,8 @@ struct Shape {
     bool learns_lipschitz;
     const Field* fields;
     int n_fields;
+    const std::uint8_t* mask;  // (n_weights,), 0 where a weight is zero and stays so; may be null
+    Ranges ranges;             // of the layers' parameters; all others are zero
 
     ISOTONE_INLINE int n_features() const { return layers[0].n_in; }
     ISOTONE_INLINE int n_columns() const { return n_fields ? n_fields : n_features(); }
@@ -76,7 +105,6 @@ struct Constants {
     const T* feature_scale;   // (n_features,); of a λ that is learned the logarithm of the largest
     const T* residual;        // (n_outputs, n_features); per unit of λ where that is learned
     const T* loss_parameter;  // (n_outputs,)
-    const std::uint8_t* mask;  // (n_weights,), 0 where a weight is zero and stays so; may be null
 };
 
 // Adam of one step, with its corrections for the bias of young moments.

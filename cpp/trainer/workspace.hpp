@@ -114,6 +114,18 @@ struct Workspace {
         zeros = arena.take<T>(widest);
         for (int i = 0; zeros && i < widest; ++i) zeros[i] = 0;
     }
+
+    // What is outside of the blocks is read, but never written.
+    void clear(const Shape& shape) {
+        if (shape.n_fields) look_up.clear(shape);
+        if (!shape.mask) return;
+        __builtin_memset(gradient, 0, n_summed(shape) * sizeof(T));
+        for (int i = 0; i < shape.n_layers; ++i) {
+            const std::size_t n = static_cast<std::size_t>(n_loaded(shape, i));
+            for (T* table : {layers[i].normalized.weight, layers[i].normalized.transposed})
+                __builtin_memset(table, 0, n * shape.layers[i].n_out * sizeof(T));
+        }
+    }
 };
 
 template <class T>

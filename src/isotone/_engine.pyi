@@ -36,6 +36,7 @@ class Stack:
         loss: str,
         learns_lipschitz: bool = False,
         fields: Sequence[tuple[int, bool]] = (),
+        mask: Any = None,
     ) -> None: ...
     @property
     def n_parameters(self) -> int: ...
@@ -46,7 +47,6 @@ def train(
     feature_scale: Any,
     residual: Any,
     loss_parameter: Any,
-    mask: Any,
     parameters: Any,
     first_moment: Any,
     second_moment: Any,
@@ -71,7 +71,6 @@ def evaluate(
     feature_scale: Any,
     residual: Any,
     loss_parameter: Any,
-    mask: Any,
     parameters: Any,
     x: Any,
     cells: Any,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 __all__ = ["INTERFACE", "check_interface", "engine"]
 
-INTERFACE = 2  # raise it here and in cpp/bindings/module.cpp when arguments or layouts change
+INTERFACE = 3  # raise it here and in cpp/bindings/module.cpp when arguments or layouts change
 
 try:
     from isotone import _engine as engine

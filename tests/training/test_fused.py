@@ -56,8 +56,9 @@ NETWORKS += [  # with masks
     {"layers": [5, 6, 12, 3], "group_size": 2, "interaction_cst": GROUPS},
     {"layers": [4, 8, 8, 2], "group_size": 2, "interaction_cst": "no_interactions"},
     {"layers": [5, 6, 3], "group_size": 2, "interaction_cst": GROUPS, "chain": "one"},
+    {"layers": [9, 36, 72, 1], "group_size": 4, "interaction_cst": "no_interactions"},
 ]
-MASKED = NETWORKS[-4]
+MASKED = NETWORKS[-5]
 CASES = [
     (network, loss)
     for network in NETWORKS

@@ -125,7 +125,11 @@ class FusedTrainer:
         self._dtype = np.dtype(check_choice("precision", precision, get_args(Precision)))
         learns = lipschitz_max is not None
         self.fields = check_fields(fields, self.layers[0])
-        self._stack = engine.Stack(self.layers, group_sizes, chain, loss, learns, self.fields)
+        mask = flat_mask(masks, self.layers, by_feature=bool(self.fields))
+        self._zeros = None if mask is None else np.flatnonzero(mask == 0)
+        self._stack = engine.Stack(
+            self.layers, group_sizes, chain, loss, learns, self.fields, mask
+        )
         scale = self._per_member("feature_scale", feature_scale, self.layers[0], positive=learns)
         self._constants = {
             "bounds": self._per_member("bounds", bounds, len(group_sizes), positive=True),
@@ -133,7 +137,6 @@ class FusedTrainer:
             "residual": self._per_member("residual", residual, self.layers[-1], self.layers[0]),
             "loss_parameter": self._loss_parameter(loss_parameter),
         }
-        self._mask = flat_mask(masks, self.layers, by_feature=bool(self.fields))
         self.lipschitz_rate = check_within("lipschitz_rate", lipschitz_rate)
         self.weight_decay = check_within("weight_decay", weight_decay)
         self.betas = (check_within("betas", betas[0], 1.0), check_within("betas", betas[1], 1.0))
@@ -188,7 +191,6 @@ class FusedTrainer:
         engine.train(
             self._stack,
             **self._constants,
-            mask=self._mask,
             parameters=self._masked(),
             first_moment=self._first_moment,
             second_moment=self._second_moment,
@@ -274,8 +276,8 @@ class FusedTrainer:
 
     def _masked(self) -> Reals:
         """The parameters, with zeros outside of the masks."""
-        if self._mask is not None:
-            self._parameters[:, np.flatnonzero(self._mask == 0)] = 0
+        if self._zeros is not None:
+            self._parameters[:, self._zeros] = 0
         return self._parameters
 
     def _views(
@@ -311,7 +313,6 @@ class FusedTrainer:
         engine.evaluate(
             self._stack,
             **self._constants,
-            mask=self._mask,
             parameters=self._masked(),
             x=_values(features),
             cells=_cells(features),
