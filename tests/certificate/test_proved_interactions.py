@@ -47,12 +47,12 @@ def test_groups_are_found_in_the_numbers() -> None:
         certificate = certify(freeze(network(seed), features=NAMES))
         assert certificate.interactions == PROVED
     assert certificate.about_interactions == (
-        "the score is a sum of functions of (age, income) + (income, rent) + (debt): only columns "
-        "of one group interact"
+        "the score is a sum of one function each of (age, income), (income, rent) and (debt): "
+        "columns interact only within a group"
     )
     assert certificate.to_dict()["interactions"] == [list(group) for group in PROVED]
     assert certificate.to_dict()["about_interactions"] == certificate.about_interactions
-    assert "only columns of one group interact" in certificate._repr_html_()
+    assert "columns interact only within a group" in certificate._repr_html_()
 
 
 def test_nothing_is_said_of_a_network_whose_columns_all_interact() -> None:
@@ -118,7 +118,7 @@ def test_one_weight_across_groups_and_they_interact(place: Any, groups: Any) -> 
 def test_pages_and_commands_quote_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     frozen, path = freeze(network(), features=NAMES), tmp_path / "model.isotone"
     frozen.save(path)
-    said = "a sum of functions of (age, income) + (income, rent) + (debt)"
+    said = "a sum of one function each of (age, income), (income, rent) and (debt)"
     assert f"The score is {said}" in to_html(certify(frozen), Outcomes.of(frozen, None, None))
     for command in ("certify", "show"):
         with pytest.raises(SystemExit) as exit_:

@@ -56,9 +56,13 @@ def describe_interactions(frozen: FrozenNetwork, groups: Groups) -> str:
     if all(len(group) == 1 for group in groups):
         return f"{what} is a sum of functions of single columns: no two columns interact"
     shown = [", ".join(group[:_FEW]) + ", …" * (len(group) > _FEW) for group in groups[:_FEW]]
-    more = f" and {len(groups) - _FEW} more groups" if len(groups) > _FEW else ""
-    listed = " + ".join(f"({names})" for names in shown)
-    return f"{what} is a sum of functions of {listed}{more}: only columns of one group interact"
+    *first, last = [f"({names})" for names in shown]
+    if len(groups) > _FEW:
+        first, last = [*first, last], f"{len(groups) - _FEW} more groups"
+    listed = f"{', '.join(first)} and {last}"
+    return (
+        f"{what} is a sum of one function each of {listed}: columns interact only within a group"
+    )
 
 
 @dataclass(frozen=True, eq=False)
