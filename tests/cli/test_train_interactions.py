@@ -49,6 +49,14 @@ def test_groups_end_up_in_the_certificate(
     assert ("interactions" in capsys.readouterr().out) == (len(groups) > 1)
 
 
+def test_a_group_of_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ("", ","):
+        assert train(tmp_path, "--interaction-cst", "a,b", "--interaction-cst", text) == 2
+        said = " ".join(capsys.readouterr().err.split())
+        assert f"`--interaction-cst '{text}'` names no feature; a group has at least one" in said
+        assert "or leave it out" in said
+
+
 def test_other_names_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert train(tmp_path, "--interaction-cst", "a,nope") == 2
     said = " ".join(capsys.readouterr().err.split())

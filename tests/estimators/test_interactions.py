@@ -136,11 +136,19 @@ def test_numbers_that_are_names_are_names() -> None:
     [  # the first four are those of scikit-learn's test_init_parameters_validation
         ([0, 1], r"`interaction_cst=\[0, 1\]` must be 'no_interactions', 'pairwise' or a list"),
         ([{0, 9999}], "`interaction_cst` holds 9999, which is not a column of `X`"),
-        ([{-1, 0}], "`interaction_cst` holds -1, which is not a column of `X`"),
+        ([{-1, 0}], "holds -1, which is not a column .* or positions from 0 to 2.$"),
         ([{0.5}], "`interaction_cst` holds 0.5, which is not a column of `X`"),
         ("none", "`interaction_cst='none'` is unknown; choose 'no_interactions' or 'pairwise'"),
         ([["incom"]], "holds 'incom', which is not a column .* did you mean 'income'"),
         (["income"], "must be 'no_interactions', 'pairwise' or a list of groups"),
+        ({0: 1}, r"`interaction_cst={0: 1}` must be 'no_interactions', 'pairwise' or a list"),
+        ([{0: 1}], r"`interaction_cst=\[{0: 1}\]` must be .* a list of features"),
+        (7, "`interaction_cst=7` must be"),
+        (
+            [[]],
+            r"`interaction_cst=\[\[\]\]` holds a group without features; every .* leave it out",
+        ),
+        ([[0, 1], []], "holds a group without features"),
     ],
 )
 def test_what_is_no_group_is_explained(given: Any, message: str) -> None:

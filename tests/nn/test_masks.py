@@ -29,7 +29,7 @@ APART = [(0, 2), (0, 3), (1, 3), (2, 3)]
         ("no_interactions", 4, [{0}, {1}, {2}, {3}]),
         ([(1, 0), [5, 1]], 6, [{0, 1}, {1, 5}, {2, 3, 4}]),
         ([], 3, [{0, 1, 2}]),
-        ([[], (np.int64(2),)], 3, [{2}, {0, 1}]),
+        ([(np.int64(2),)], 3, [{2}, {0, 1}]),
     ],
 )
 def test_groups_are_those_of_scikit_learn(value: Any, n_features: int, groups: Any) -> None:
@@ -47,6 +47,7 @@ def test_groups_are_those_of_scikit_learn(value: Any, n_features: int, groups: A
         ([{-1, 0}], "names the feature -1 .* from 0 to 3"),
         ([{0.5}], "names the feature 0.5 .* from 0 to 3"),
         ([[True, 2]], "names the feature True"),
+        ([[], [2]], "holds a group without features; every group needs at least one"),
     ],
 )
 def test_what_is_no_group_is_refused(value: Any, message: str) -> None:
@@ -71,7 +72,7 @@ def test_sorts_are_dealt_evenly_and_layers_are_blocks() -> None:
     ("options", "message"),
     [
         ({"group_size": 4}, "8 units has 2 sorts of 4 units but there are 3 groups .* 12 wide"),
-        ({}, "8 units has 1 sorts of 8 units but there are 3 groups"),
+        ({}, "8 units has one sort of 8 units but there are 3 groups .* 6 wide .*`group_size=2`"),
     ],
 )
 def test_a_layer_too_narrow_for_its_groups_is_refused(options: Any, message: str) -> None:

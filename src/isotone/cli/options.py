@@ -173,6 +173,11 @@ def interactions_of(texts: Sequence[str] | None, features: Sequence[str]) -> Any
     if not texts or list(texts) in (["no_interactions"], ["pairwise"]):
         return texts[0] if texts else None
     groups = [listed(text) for text in texts]
+    for text in (text for text, group in zip(texts, groups, strict=True) if not group):
+        raise ValueError(
+            f"`--interaction-cst {text!r}` names no feature; a group has at least one: give some, "
+            "such as `--interaction-cst a,b`, no_interactions or pairwise, or leave it out"
+        )
     for name in (name for group in groups for name in group if name not in features):
         hint = suggest(name, features, f"choose from {', '.join(features[:20])}")
         raise ValueError(

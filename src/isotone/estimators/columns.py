@@ -112,7 +112,9 @@ def position(name: str, entry: Any, labels: Sequence[Any] | None, features: Sequ
             f"`{name}` names the column {entry!r} but `X` is an array, whose "
             f"{len(features)} columns have no names; give positions, or a frame"
         )
-    hint = suggest(str(entry), features, "use these, or positions from 0.", cutoff=0.5)
+    hint = "use these." if numbered else f"use these, or positions from 0 to {len(features) - 1}."
+    if isinstance(entry, str):
+        hint = suggest(entry, features, hint, cutoff=0.5)
     raise ValueError(
         f"`{name}` holds {entry!r}, which is not a column of `X`; its "
         f"{len(features)} columns are {', '.join(features[:20])}: {hint}"

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 from isotone.estimators.columns import position
 from isotone.frozen.joint import JointDirection
 from isotone.losses import Loss, Quantile
-from isotone.nn.interactions import Groups, Interactions, check_groups, simplify
+from isotone.nn.interactions import (
+    Groups,
+    Interactions,
+    check_groups,
+    list_groups,
+    simplify,
+)
 
 
 def groups_of(
@@ -21,16 +27,12 @@ def groups_of(
     ----------
     labels : of the columns of a frame; None for an array, whose columns have positions only
     """
-    if isinstance(value, Iterable) and not isinstance(value, str):
-        value = [_positions(group, labels, features) for group in value]
+    if value is not None and not isinstance(value, str):
+        value = [
+            [position("interaction_cst", entry, labels, features) for entry in group]
+            for group in list_groups(value)
+        ]
     return simplify(check_groups(value, len(features)))
-
-
-def _positions(group: Any, labels: Sequence[Any] | None, features: Sequence[str]) -> Any:
-    """The positions of a group; what is no group is left to `check_groups`."""
-    if isinstance(group, str) or not isinstance(group, Iterable):
-        return group
-    return [position("interaction_cst", entry, labels, features) for entry in group]
 
 
 def refuse_sorted_sums(groups: Groups, loss: Loss) -> None:

@@ -12,7 +12,7 @@ The masks are part of the layers, so that what is trained and frozen has those z
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
@@ -42,15 +42,30 @@ def check_groups(value: Interactions, n_features: int) -> Groups:
         return (tuple(every),)
     if isinstance(value, str):
         return _named_groups(value, n_features)
-    found = list(value) if isinstance(value, Iterable) else [value]
-    if any(isinstance(group, str) or not isinstance(group, Iterable) for group in found):
-        raise ValueError(
-            f"`interaction_cst={value!r}` must be 'no_interactions', 'pairwise' or a list of "
-            "groups, each of them a list of features; give [[0, 1], [2]], for example"
-        )
-    groups = [_check_group(group, n_features) for group in found]
+    groups = [_check_group(group, n_features) for group in list_groups(value)]
     rest = tuple(sorted(set(every) - {i for group in groups for i in group}))
     return tuple(group for group in (*groups, rest) if group)
+
+
+def list_groups(value: Any) -> list[list[Any]]:
+    """The features of every group, as they were given; none of the groups is empty."""
+    found = list(value) if _is_list(value) else [value]
+    if not all(map(_is_list, found)):
+        raise ValueError(
+            f"`interaction_cst={value!r:.100}` must be 'no_interactions', 'pairwise' or a list of "
+            "groups, each of them a list of features; give [[0, 1], [2]], for example"
+        )
+    groups = [list(group) for group in found]
+    if [] in groups:
+        raise ValueError(
+            f"`interaction_cst={value!r:.100}` holds a group without features; every group needs "
+            "at least one: leave it out, or give None if all features may interact"
+        )
+    return groups
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
 def _named_groups(value: str, n_features: int) -> Groups:
@@ -64,8 +79,7 @@ def _named_groups(value: str, n_features: int) -> Groups:
     )
 
 
-def _check_group(group: Iterable[Any], n_features: int) -> tuple[int, ...]:
-    members = list(group)
+def _check_group(members: list[Any], n_features: int) -> tuple[int, ...]:
     wrong = [i for i in members if not is_count(i, least=0) or i >= n_features]
     if wrong:
         raise ValueError(
@@ -114,10 +128,11 @@ def _deal(width: int, group_size: int | None, n_groups: int) -> Tensor:
     size = group_size or width
     n_sorts = width // size
     if n_sorts < n_groups:
+        sorts = "one sort" if n_sorts == 1 else f"{n_sorts} sorts"
         raise ValueError(
-            f"a layer of {width} units has {n_sorts} sorts of {size} units but there are "
-            f"{n_groups} groups of features, and no sort may mix two of them; make it at least "
-            f"{n_groups * (group_size or 1)} wide with `group_size={group_size or 1}`, or choose "
+            f"a layer of {width} units has {sorts} of {size} units but there are {n_groups} "
+            "groups of features, and no sort may mix two of them; make it at least "
+            f"{n_groups * (group_size or 2)} wide with `group_size={group_size or 2}`, or choose "
             "a smaller `group_size`"
         )
     more, each = n_sorts % n_groups, n_sorts // n_groups
