@@ -53,7 +53,12 @@ def check_divides(group_size: int, width: int) -> None:
 
 def check_positive(name: str, value: Any) -> float:
     """`value` as a float, if it is a positive finite number."""
-    if not is_number(value) or not 0 < value < np.inf:
+    if not is_number(value):
+        raise ValueError(
+            f"`{name}={value!r}` is of type {type(value).__name__} but must be a number, positive "
+            "and finite; choose 0.01 or 1"
+        )
+    if not 0 < value < np.inf:
         raise ValueError(f"`{name}={value!r}` must be positive and finite; choose 0.01 or 1")
     return float(value)
 

@@ -251,7 +251,11 @@ def test_certify_a_tampered_file(run: Run, model: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (MemoryError(), "there is not enough memory"),
+        (
+            MemoryError(),
+            "error: there is not enough memory; use less data, a smaller model or more",
+        ),
+        (MemoryError("9 TiB"), "there is not enough memory (9 TiB); use less data"),
         (RecursionError("too deep"), "too deep"),
         (OverflowError("too large"), "too large"),
         (EOFError("half a file"), "the input ended too early (half a file); copy it again"),

@@ -148,7 +148,8 @@ def _message(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{str(error.filename)!r}: {error.strerror}; check the path"
     if isinstance(error, MemoryError):
-        return f"there is not enough memory ({error}); use a smaller table or a larger machine"
+        detail = f" ({error})" if str(error) else ""
+        return f"there is not enough memory{detail}; use less data, a smaller model or more memory"
     if not isinstance(error, _EXPECTED):
         return f"{type(error).__name__}: {error}; this is a bug in isotone: please report it"
     return str(error)
