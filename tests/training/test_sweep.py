@@ -73,6 +73,22 @@ def test_finished_shards_are_not_run_again(tmp_path: Path) -> None:
     assert sorted_runs(again).equals(sorted_runs(first))
 
 
+def test_features_of_no_common_group_do_not_interact(table: Path, tmp_path: Path) -> None:
+    """Where y = ab there is nothing to learn, and then the loss is its variance, 1."""
+    a, b = RNG.normal(size=(2, 400))
+    pa.csv.write_csv(pa.table({"a": a, "b": b, "y": a * b}), table)
+    grid = "--lipschitz 4 --seeds 0:2 --hidden-layer-sizes 16-16 --group-size 4 --workers 1"
+    words = f"{table} --target y --loss squared_error {grid} --out {tmp_path}".split()
+    best = []
+    for option in ([], ["--interaction-cst", "no_interactions"], ["--interaction-cst", "a,b"]):
+        with pytest.raises(SystemExit) as exit_:
+            cli.main(["sweep", *words, *option])
+        assert exit_.value.code in (0, None)
+        best.append(pa.parquet.read_table(tmp_path / "results.parquet")["validation_loss"])
+    assert max(best[0].to_pylist()) < 0.5 < min(best[1].to_pylist())
+    assert best[0] == best[2]
+
+
 def test_another_problem_has_other_shards() -> None:
     shard = next(GRID.shards(4))
     other = Problem(PROBLEM.training, PROBLEM.validation, (1, 1), RECIPE)
@@ -150,6 +166,8 @@ def test_a_killed_command_goes_on_to_the_same_results(table: Path, tmp_path: Pat
         ("--target y --log a", "column 'a' has a minimum of -"),
         ("--target y --increasing a:1", "leave out ':1', or use isotone train"),
         ("--target y --hidden-layer-sizes 4-x", "must be whole numbers of at least 1"),
+        ("--target y --interaction-cst a,c", "`--interaction-cst` names 'c', which is not a"),
+        ("--target y --interaction-cst no_interactions", "has one sort of 20 units but there"),
     ],
 )
 def test_bad_arguments_are_explained(

@@ -20,6 +20,10 @@ TablePath = Annotated[str, typer.Argument(help="CSV, Parquet or ROOT (file.root:
 Features = Annotated[
     list[str] | None, typer.Option(help="Columns a,b,...; default: all but an index.")
 ]
+InteractionCst = Annotated[
+    list[str] | None,
+    typer.Option(help="Features that may interact: a,b; no_interactions; pairwise."),
+]
 MaxIter = Annotated[int, typer.Option(min=1, help="Maximum number of passes over the rows.")]
 
 ON_UNSEEN = typer.Option(help="Rows unlike any in training: error, missing, skip or a score.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,9 +16,11 @@ from isotone.cli import terminal
 from isotone.cli.destination import check_directory
 from isotone.cli.options import (
     Features,
+    InteractionCst,
     MaxIter,
     TablePath,
     counts_of,
+    interactions_of,
     listed,
     numbers_of,
     size_of,
@@ -35,6 +38,7 @@ from isotone.workers import workers_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isotone.nn.interactions import Groups
     from isotone.training.sweep import Problem
 
 
@@ -49,6 +53,7 @@ def sweep(
     decreasing: Annotated[
         list[str] | None, typer.Option(help="Features that may only lower the prediction: a,b.")
     ] = None,
+    interaction_cst: InteractionCst = None,
     log: Annotated[list[str] | None, typer.Option(help="Take the logarithm of these.")] = None,
     seeds: Annotated[str, typer.Option(help="0:100, or 1,2,3.")] = "0:32",
     lipschitz: Annotated[str, typer.Option(help="Values of λ, in scaled units.")] = "1,2,4",
@@ -69,6 +74,9 @@ def sweep(
     ] = None,
 ) -> None:
     """Train a grid of seeds, λ, widths and losses, and write one table of results.
+
+    With --interaction-cst every group of features needs sorts of its own in every layer:
+    --interaction-cst no_interactions --group-size 4 --hidden-layer-sizes 32-32 for up to 8.
 
     A sweep that was interrupted resumes where it stopped: run the same command again.
 
@@ -91,6 +99,7 @@ def sweep(
     refuse_overwriting([out / "results.parquet"], [split_tree(table)[0]])
     recipe = Recipe(epochs=max_iter, batch_size=batch_size)
     size = size_of(group_size)
+    groups = _groups(interaction_cst, columns.features)
     check_fraction("--validation", validation)
     grid = Grid(
         seeds=counts_of(seeds, "seeds"),
@@ -100,7 +109,9 @@ def sweep(
         ),
         losses=listed(loss),
     )
-    problem = _problem(table, columns, recipe, size, validation)
+    problem = replace(
+        _problem(table, columns, recipe, validation), group_size=size, interaction_cst=groups
+    )
     _check_target(problem, grid.losses, target)
     count = "{task.completed:.0f} of {task.total} shards"
     with workers_of(scheduler, workers) as chosen, terminal.progress(count) as update:
@@ -109,9 +120,15 @@ def sweep(
     _print_best(results, out)
 
 
-def _problem(
-    path: str, columns: Columns, recipe: Any, group_size: int | None, fraction: float
-) -> Problem:
+def _groups(texts: Sequence[str] | None, features: Sequence[str]) -> Groups | None:
+    """What `--interaction-cst` says, by position."""
+    from isotone.estimators.interactions import groups_of
+
+    given = interactions_of(texts, features)
+    return None if given is None else groups_of(given, features, features)
+
+
+def _problem(path: str, columns: Columns, recipe: Any, fraction: float) -> Problem:
     from isotone.training.sweep import Problem
 
     _refuse_text(path, columns.target)
@@ -125,7 +142,7 @@ def _problem(
     scaling = Scaling.fit(X[training], kinds, features=columns.features)
     x = scaling.transform(X)
     rows = Rows(x, y)
-    return Problem(rows[training], rows[held_out], columns.monotonic_cst, recipe, group_size)
+    return Problem(rows[training], rows[held_out], columns.monotonic_cst, recipe)
 
 
 def _refuse_text(path: str, target: str) -> None:

@@ -20,6 +20,7 @@ from isotone.cli import terminal
 from isotone.cli.destination import Destination, checkpoint_files, remove_checkpoints
 from isotone.cli.options import (
     Features,
+    InteractionCst,
     MaxIter,
     frequency_of,
     interactions_of,
@@ -73,10 +74,7 @@ def train(
         list[str] | None,
         typer.Option(help="Never fall while columns move together: a=1,b=-1; may be repeated."),
     ] = None,
-    interaction_cst: Annotated[
-        list[str] | None,
-        typer.Option(help="Features that may interact: a,b; no_interactions; pairwise."),
-    ] = None,
+    interaction_cst: InteractionCst = None,
     categorical: Annotated[
         list[str] | None, typer.Option(help="Columns of text: one feature for every category.")
     ] = None,

@@ -23,6 +23,7 @@ import torch
 from isotone.files import remove_leftovers, replacing
 from isotone.locks import making, sole_use
 from isotone.losses import check_targets, parse_loss
+from isotone.nn.interactions import Groups
 from isotone.nn.network import MonotonicNetwork
 from isotone.training.ensemble import Ensemble
 from isotone.training.recipe import Recipe
@@ -82,6 +83,7 @@ class Problem:
     Parameters
     ----------
     training, validation : scaled rows, without weights
+    interaction_cst : groups of features that may interact, by position; None for one of all
     """
 
     training: Rows
@@ -89,10 +91,14 @@ class Problem:
     monotonic_cst: tuple[int, ...]
     recipe: Recipe
     group_size: int | None = None
+    interaction_cst: Groups | None = None
 
     def key(self, shard: Shard) -> str:
         """A name for the result of a shard that depends on everything it depends on."""
-        choices = [asdict(shard), asdict(self.recipe), self.monotonic_cst, self.group_size]
+        choices: list[Any] = [asdict(shard), asdict(self.recipe)]
+        choices += [self.monotonic_cst, self.group_size]
+        if self.interaction_cst is not None:  # so that sweeps without any keep their names
+            choices.append(self.interaction_cst)
         digest = hashlib.sha256(json.dumps(choices).encode())
         for rows in (self.training, self.validation):
             digest.update(rows.identity())
@@ -187,6 +193,7 @@ def _member(problem: Problem, shard: Shard, lipschitz: float, seed: int) -> Mono
         monotonic_cst=problem.monotonic_cst,
         lipschitz=lipschitz,
         group_size=problem.group_size,
+        interaction_cst=problem.interaction_cst,
         outputs=parse_loss(shard.loss).outputs,
     )
 
