@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ RNG = np.random.default_rng(0)
 COLUMNS: dict[str, Any] = {
     "x": np.where(np.arange(N) == 4321, np.nan, RNG.normal(size=N)),
     "city": ["Bern" if i == 4000 else None if i == 17 else "Oslo" for i in range(N)],
-    "code": [str(i) if i != 4900 else "none of them" for i in range(N)],
+    "code": [str(i) if i != 4900 else "NA" for i in range(N)],
     "y": np.where(np.arange(N) == 2500, 7.0, np.arange(N) % 2),
     "w": RNG.pareto(1.0, N) * (np.arange(N) % 5 > 0),
 }
@@ -58,8 +59,20 @@ def test_the_sample_has_what_few_rows_have(tmp_path: Path) -> None:
     assert found.missing == {
         "x": (1, str(tmp_path / "3.parquet"), 4321 - 3750),
         "city": (1, str(tmp_path / "0.parquet"), 17),
+        "code": (1, str(tmp_path / "3.parquet"), 4900 - 3750),
     }
+    assert found.levels == {"city": {"Oslo": 4998, None: 1, "Bern": 1}}
     assert str(X.schema.field("city").type).startswith("dictionary")
+
+
+def test_texts_are_categories_unless_each_of_them_is_a_number(tmp_path: Path) -> None:
+    words = np.where(np.arange(N) == 4900, " none of them", np.arange(N) % 7)
+    found = survey(write(tmp_path, code=words))
+    assert found.levels["code"] == Counter(text.strip() for text in words)
+    found = survey(write(tmp_path, code=np.where(np.arange(N) % 9 > 0, words, "")))
+    assert found.missing["code"][0] == found.levels["code"][None] == -(-N // 9)
+    with pytest.raises(ValueError, match="'code' holds more than 1024 categories"):
+        survey(write(tmp_path, code=[f"{i} km" for i in range(N)]))
 
 
 def test_rows_of_the_sample_stand_for_all(tmp_path: Path) -> None:

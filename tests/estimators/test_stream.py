@@ -19,6 +19,7 @@ from isotone.data import survey
 from isotone.estimators.fitting import members
 from isotone.estimators.fitting.view import View
 from isotone.inputs.chain import Inputs
+from isotone.inputs.columns import Number
 from isotone.training import chunks
 from isotone.training.chunks import ChunkLearner
 
@@ -169,9 +170,11 @@ def test_weights_of_a_large_spread_keep_predictions_calibrated(tmp_path: Path) -
 
 def test_a_small_data_set_is_read_as_a_table(tmp_path: Path) -> None:
     model = MonotonicRegressor({"a": 1}, **OPTIONS | {"max_iter": 1})
+    model.set_params(categorical_features=["tenth"])
+    folder = write(tmp_path, tenth=CODES["tenth"], v=VALUE)
     prints = {
         model.fit(*arguments).network_.fingerprint
-        for arguments in ((frame(), VALUE), (pads.dataset(write(tmp_path, v=VALUE)), "v"))
+        for arguments in ((frame(tenth=CODES["tenth"]), VALUE), (pads.dataset(folder), "v"))
     }
     assert len(prints) == 1
 
@@ -186,11 +189,79 @@ def test_numbers_stored_as_categories_stay_categories(tmp_path: Path) -> None:
     assert model.network_.inputs.column("code").describe() == "number"
 
 
+LAST = np.arange(N) == N - 1  # which is in the last file, and in no sample
+CODES: dict[str, Any] = {
+    "zip": np.where(LAST, 9, RNG.integers(-2, 3, N)),
+    "tenth": np.where(LAST, np.nan, RNG.integers(3, size=N) / 10).astype(np.float32),
+    "digit": np.where(LAST, "10", RNG.integers(3, size=N).astype(str)),
+    "truth": RNG.random(N) < 0.5,
+    "word": np.where(LAST, "  ", np.where(RNG.random(N) < 0.5, " b", "a ")),
+    "kind": pa.array(np.where(LAST, "z", "k")).dictionary_encode(),
+    "size": pa.DictionaryArray.from_arrays(
+        pa.array(RNG.integers(3, size=N)), pa.array(["s", "m", "l", "xl"]), ordered=True
+    ),
+}
+
+
+def _mask(names: list[str]) -> list[bool]:
+    return [name in names for name in (*COLUMNS, *CODES)]
+
+
 @pytest.mark.usefixtures("small")
-def test_types_say_which_columns_of_a_stream_are_categories(tmp_path: Path) -> None:
-    model = MonotonicRegressor(categorical_features=np.array(["a"]), **OPTIONS)
-    with pytest.raises(ValueError, match="too large for memory, where their types must say so"):
-        model.fit(write(tmp_path, v=VALUE), "v")
+@pytest.mark.parametrize(
+    "listed",
+    [
+        ["zip", "tenth", "digit", "truth", "city"],
+        np.array(["zip", "size"]),
+        [len(COLUMNS), len(COLUMNS) + 1],
+        _mask(["digit", "tenth"]),
+        "from_dtype",
+    ],
+    ids=str,
+)
+def test_categories_of_a_stream_are_those_of_the_rows_in_memory(
+    tmp_path: Path, listed: Any
+) -> None:
+    """Names, order, and missing values, wherever the only row stands that has one of them."""
+    model = MonotonicRegressor({"a": 1}, categorical_features=listed, **OPTIONS | {"max_iter": 1})
+    found = []
+    for arguments in ((frame(**CODES), VALUE), (write(tmp_path, **CODES, v=VALUE), "v")):
+        model.fit(*arguments)
+        columns = model.network_.inputs.columns
+        found.append([c for c in columns if not isinstance(c, Number)])
+        assert model.certificate_.holds
+    assert found[0] == found[1]
+    assert len(found[0]) >= 4
+    assert np.isfinite(model.predict(frame(**CODES))).all()
+
+
+@pytest.mark.usefixtures("small")
+def test_what_cannot_be_a_category_of_a_stream_is_refused(tmp_path: Path) -> None:
+    folder = write(tmp_path, many=np.arange(N) % 80 // (1 + (np.arange(N) > 100)), v=VALUE)
+
+    def fit(listed: Any) -> None:
+        MonotonicRegressor(categorical_features=listed, **OPTIONS).fit(folder, "v")
+
+    with pytest.raises(ValueError, match="'a' holds more than 1024 categories, each of which"):
+        fit(["a"])
+    share = r"'many' holds 80 categories in 6,000 rows.*as 99.7% of the rows have one of the 63"
+    with pytest.raises(ValueError, match=share):
+        fit(["many"])
+    with pytest.raises(ValueError, match="'v', which is not a column of `X`"):
+        fit(["v"])
+    with pytest.raises(ValueError, match="'city' holds categories, but `categorical_features=No"):
+        fit(None)
+
+
+@pytest.mark.usefixtures("small")
+def test_a_category_by_the_type_of_one_file_is_one_in_all(tmp_path: Path) -> None:
+    folder = write(tmp_path, v=VALUE)
+    part = frame(v=VALUE).slice(0, 10)
+    coded = part["code"].combine_chunks().dictionary_encode()
+    part = part.set_column(part.schema.names.index("code"), "code", coded)
+    pa.parquet.write_table(part, folder / "3.parquet")
+    model = MonotonicRegressor(**OPTIONS | {"max_iter": 1}).fit(folder, "v")
+    assert model.network_.inputs.column("code").describe() == "category: 1, 2"
 
 
 @pytest.mark.usefixtures("small")

@@ -61,6 +61,12 @@ class Dataset(Table):
         """Bytes of every file."""
         return [Path(file.path).stat().st_size for file in self.files]
 
+    @property
+    def noted_categories(self) -> frozenset[str]:
+        """Columns that were categories, ordered or not, when some of the files were written."""
+        noted = (parquetfile.noted_categories(note.metadata) for note in self._notes.values())
+        return frozenset().union(*noted)
+
     def group_batches(
         self, group: Group, columns: Sequence[str], n_rows: int
     ) -> Iterator[pa.RecordBatch]:

@@ -37,9 +37,10 @@ class Source:
     Parameters
     ----------
     features, target, weight : names of columns, without repetition
-    categories : features of texts that are categories even where they look like numbers
-    feature : gives the cells of a feature, from a column, its name, and the number of its first
-        row within the file
+    categories : features whose cells are read as texts, each of them a category, even where they
+        are numbers
+    feature : gives the cells of any other feature, from a column, its name, and the number of its
+        first row within the file
     """
 
     dataset: Dataset
@@ -64,7 +65,7 @@ class Source:
         first_row : number of the first row within the file
         """
         with _in_file(path):
-            columns = [self.feature(batch.column(n), n, first_row) for n in self.features]
+            columns = [self._feature(batch.column(n), n, first_row) for n in self.features]
             columns.append(self._target(batch.column(self.target), first_row))
             if self.weight is not None:
                 columns.append(self._weight(batch.column(self.weight), first_row))
@@ -73,6 +74,11 @@ class Source:
             return rows, np.arange(len(batch))
         counted = np.flatnonzero(columns[-1].to_numpy() > 0)
         return rows if len(counted) == len(batch) else rows.take(counted), counted
+
+    def _feature(self, column: pa.Array, name: str, first_row: int) -> pa.Array:
+        if name in self.categories:
+            return labels(column, name)
+        return self.feature(column, name, first_row)
 
     def _target(self, column: pa.Array, first_row: int) -> pa.Array:
         blank = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)

@@ -22,7 +22,7 @@ from isotone.data.source import Source
 from isotone.data.table import BATCH_ROWS
 from isotone.inputs.cells import decoded, is_text, labels, numbers_of
 from isotone.inputs.frames import is_category
-from isotone.typing import Floats, Integers
+from isotone.typing import Bools, Floats, Integers
 
 SMALL_ROWS = 2**18  # up to which a data set is read as a table
 SAMPLE_ROWS = 2**17  # that are drawn, and held out at most
@@ -59,6 +59,8 @@ class Survey:
     classes : weight of every value of the target; None if these are more than `MAX_LABELS`
     missing : number of missing values by feature, where there are some, and the file and the row
         of the first
+    levels : rows of every category, None for a missing value, by feature that has such; those of
+        ordered categories are not counted
     digest : tells the rows from others
     """
 
@@ -69,6 +71,7 @@ class Survey:
     total: float
     classes: dict[Any, float] | None
     missing: dict[str, tuple[int, str, int]]
+    levels: dict[str, dict[str | None, int]]
     digest: str
 
 
@@ -131,7 +134,6 @@ class _Surveying:
         }
         self.single: dict[tuple[str, Any], tuple[int, pa.RecordBatch]] = {}
         self.classes: dict[Any, float] | None = {}
-        self.missing: dict[str, tuple[int, str, int]] = {}
         self.n_rows, self.total = 0, 0.0
         self.digest = hashlib.sha256()
 
@@ -146,12 +148,8 @@ class _Surveying:
             taken.append(rows.take(own))
             found.append(numbers[own])
         for name, column in self.columns.items():
-            cells = rows.column(name)
-            for key, row in column.see(cells, name):
+            for key, row in column.see(rows.column(name), name, (path, places)):
                 self.single[name, key] = int(numbers[row]), rows.take([row])
-            if column.n_missing and name in self.source.features:
-                n, where, first = self.missing.get(name, (0, path, int(places[column.row])))
-                self.missing[name] = n + column.n_missing, where, first
             self.digest.update(f"{name} {column.sum}".encode())
         weight = _weights(rows, self.source)
         self.n_rows, self.total = self.n_rows + len(rows), self.total + float(weight.sum())
@@ -182,6 +180,8 @@ class _Surveying:
         kept = ~np.isin(held, list(added))
         stands_for = np.repeat([self.n_rows / max(len(sample), 1), 1.0], [len(sample), len(added)])
         sample = np.concatenate([sample, np.array(list(added), np.int64)])
+        features = {name: self.columns[name] for name in self.source.features}
+        gaps = {name: column.gaps() for name, column in features.items()}
         return Survey(
             self.source,
             self._part([*self.taken[1], *added.values()], sample, stands_for),
@@ -189,7 +189,8 @@ class _Surveying:
             self.n_rows,
             self.total,
             self.classes,
-            self.missing,
+            {name: (found.n, found.path, found.row) for name, found in gaps.items() if found.n},
+            {name: column.labels for name, column in features.items() if column.has_levels},
             self.digest.hexdigest(),
         )
 
@@ -219,9 +220,8 @@ def joined(batches: Iterable[pa.RecordBatch], source: Source) -> pa.Table:
 
 
 def _check_alike(chunks: list[pa.Array], name: str) -> None:
-    orders = [
-        chunk.dictionary for chunk in chunks if is_category(chunk.type) if chunk.type.ordered
-    ]
+    ordered = [is_category(chunk.type) and chunk.type.ordered for chunk in chunks]
+    orders = [c.dictionary if known else None for c, known in zip(chunks, ordered, strict=True)]
     if any(order != orders[0] for order in orders):
         raise ValueError(
             f"the categories of column {name!r} are stored in different orders in different "
@@ -242,6 +242,25 @@ def _weights(rows: pa.RecordBatch | pa.Table, source: Source) -> Floats:
 
 
 @dataclass
+class _Gaps:
+    """How many values are missing, and the file and the row of the first."""
+
+    n: int = 0
+    path: str = ""
+    row: int = 0
+
+    def add(self, gaps: Bools, path: str, places: Integers) -> int | None:
+        """Count those of a batch; the first of all, if it is among them."""
+        found = np.flatnonzero(gaps)
+        is_first = bool(len(found)) and not self.n
+        self.n += len(found)
+        if not is_first:
+            return None
+        self.path, self.row = path, int(places[found[0]])
+        return int(found[0])
+
+
+@dataclass
 class _Column:
     """What was seen of one column: labels, or the lowest and the highest number.
 
@@ -249,38 +268,55 @@ class _Column:
     ----------
     is_category : whether texts are never numbers
     is_target : whether numbers may be labels as well
-    n_missing, row : missing values of the latest batch, and the place of the first
-    sum : of numbers, or of places of labels, in that batch
+    labels : rows of every label
+    is_text, is_number : whether cells are texts, and if so each of them a number, or blank
+    missing, blank : values that are missing, and in a column of numbers also texts such as NA
+    sum : of numbers, or of places of labels, in the latest batch
     """
 
     is_category: bool
     is_target: bool
-    labels: set[Any] = field(default_factory=set)
+    labels: dict[Any, int] = field(default_factory=dict)
+    is_text: bool = False
+    is_number: bool = True
+    missing: _Gaps = field(default_factory=_Gaps)
+    blank: _Gaps = field(default_factory=_Gaps)
     low: float = np.inf
     high: float = -np.inf
-    n_missing: int = 0
-    row: int = 0
     sum: float = 0.0
 
-    def see(self, cells: pa.Array, name: str) -> Iterator[tuple[Any, int]]:
-        """Rows that are like none before, each with what it is the first of."""
+    @property
+    def has_levels(self) -> bool:
+        """Whether the labels are categories without an order."""
+        return self.is_category or (self.is_text and not self.is_number)
+
+    def gaps(self) -> _Gaps:
+        return self.blank if self.is_text and not self.has_levels else self.missing
+
+    def see(
+        self, cells: pa.Array, name: str, where: tuple[str, Integers]
+    ) -> Iterator[tuple[Any, int]]:
+        """Rows that are like none before, each with what it is the first of.
+
+        Parameters
+        ----------
+        where : the file, and the numbers of the rows there
+        """
         if pa.types.is_floating(cells.type):
-            yield from self._numbers(cells.to_numpy(zero_copy_only=False))
+            yield from self._numbers(cells.to_numpy(zero_copy_only=False), where)
         if not pa.types.is_floating(cells.type) or (self.is_target and self._is_open):
-            yield from self._labels(cells, name)
+            yield from self._labels(cells, name, where)
 
     @property
     def _is_open(self) -> bool:
         """Whether labels are still told apart."""
         return len(self.labels) <= MAX_LABELS
 
-    def _numbers(self, values: Floats) -> Iterator[tuple[Any, int]]:
-        gaps = np.isnan(values)
-        self._count_missing(gaps)
+    def _numbers(self, values: Floats, where: tuple[str, Integers]) -> Iterator[tuple[Any, int]]:
+        first = self.missing.add(np.isnan(values), *where)
+        if first is not None:
+            yield "missing", first
         self.sum = float(np.nansum(values))
-        if self.n_missing and "missing" not in self.labels:
-            self.labels.add("missing")
-            yield "missing", self.row
         low, high = np.fmin.reduce(values), np.fmax.reduce(values)
         if low < self.low:
             self.low = float(low)
@@ -289,25 +325,45 @@ class _Column:
             self.high = float(high)
             yield "high", int(np.nanargmax(values))
 
-    def _labels(self, cells: pa.Array, name: str) -> Iterator[tuple[Any, int]]:
+    def _labels(
+        self, cells: pa.Array, name: str, where: tuple[str, Integers]
+    ) -> Iterator[tuple[Any, int]]:
         encoded = cells if is_category(cells.type) else cells.dictionary_encode()
         codes = encoded.indices.fill_null(-1).to_numpy()
-        self._count_missing(codes < 0)
         self.sum = float(codes.sum())
         texts = [*labels(encoded.dictionary, name).to_pylist(), None]  # -1 is the last
+        self.missing.add(np.array([text is None for text in texts])[codes], *where)
+        if is_text(cells.type):
+            yield from self._texts(encoded.dictionary, codes, name, where)
         if self._is_open:
-            places, firsts = np.unique(codes, return_index=True)
-            new = {texts[place]: row for place, row in zip(places, firsts.tolist(), strict=True)}
-            new = {text: row for text, row in new.items() if text not in self.labels}
-            self.labels |= new.keys()
+            new = self._count(codes, texts)
             if self._is_open or not pa.types.is_floating(cells.type):
                 yield from list(new.items())[: MAX_LABELS + 1]  # numbers are no labels if so many
-        elif is_text(cells.type) and not self.is_category and self.low > 0:
-            strange = np.isinf(numbers_of(cells, name))
-            if strange.any():  # no column of numbers after all
-                self.low = 0.0
-                yield "strange", int(strange.argmax())
+        if self.has_levels and not self.is_target and not self._is_open:
+            raise ValueError(
+                f"column {name!r} holds more than {MAX_LABELS} categories, each of which would "
+                "become a feature; leave it out, or merge rare categories"
+            )
 
-    def _count_missing(self, gaps: Any) -> None:
-        self.n_missing = int(np.count_nonzero(gaps))
-        self.row = int(gaps.argmax()) if self.n_missing else 0
+    def _texts(
+        self, known: pa.Array, codes: Integers, name: str, where: tuple[str, Integers]
+    ) -> Iterator[tuple[Any, int]]:
+        """The first of the texts that are blank if the others are numbers."""
+        self.is_text = True
+        if self.is_category or not self.is_number:
+            return
+        values = np.append(numbers_of(known, name), np.nan)
+        self.is_number = not np.isinf(values).any()
+        first = self.blank.add(np.isnan(values)[codes], *where)
+        if first is not None:
+            yield "blank", first
+
+    def _count(self, codes: Integers, texts: list[Any]) -> dict[Any, int]:
+        """Labels that are new, each with the place of its first row; the rows of all."""
+        places, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
+        new: dict[Any, int] = {}
+        for place, row, n in zip(places, firsts.tolist(), counts.tolist(), strict=True):
+            if texts[place] not in self.labels:
+                new[texts[place]] = row
+            self.labels[texts[place]] = self.labels.get(texts[place], 0) + n
+        return new

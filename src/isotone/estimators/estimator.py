@@ -219,16 +219,10 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             fraction = parameters.validation_fraction
             return round(fraction * n_rows) if parameters.early_stopping else 0
 
-        *rows, stream = in_memory(X, y, weight, n_held, bool(self.verbose))
-        if stream is not None:
+        found = in_memory(X, y, weight, self.categorical_features, n_held, bool(self.verbose))
+        if found[-1] is not None:
             self._refuse_streamed()
-        named = self.categorical_features
-        if stream is not None and named is not None and not isinstance(named, str):
-            raise ValueError(
-                f"`categorical_features={named!r}` names columns of a data set that is too large "
-                "for memory, where their types must say so: store them as text or as categories"
-            )
-        return *rows, stream
+        return found
 
     def _read(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, **check: Any

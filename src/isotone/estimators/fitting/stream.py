@@ -24,6 +24,7 @@ from isotone.data.dataset import Dataset, open_dataset
 from isotone.data.source import Source
 from isotone.data.survey import MAX_LABELS, Survey, is_small, joined, take_survey
 from isotone.data.table import index_columns
+from isotone.estimators.columns import MAX_CATEGORIES, check_categories
 from isotone.estimators.fitting.members import Design, drive
 from isotone.inputs.cells import decoded, is_text
 from isotone.inputs.chain import Inputs
@@ -211,20 +212,26 @@ def refuse_unfused(member: MonotonicNetwork, design: Design) -> None:
 
 
 def in_memory(
-    X: Any, y: Any, sample_weight: Any, n_held: Callable[[int], int], verbose: bool
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    categorical: Any,
+    n_held: Callable[[int], int],
+    verbose: bool,
 ) -> tuple[Any, Any, Any, Stream | None]:
     """Rows in memory as they are; those of a small data set; or the sample of a large one.
 
     Parameters
     ----------
     X : a table, a `Stream`, or a data set, of which `y` and `sample_weight` name columns
+    categorical : the `categorical_features` of a data set, whose other columns are counted
     n_held : how many rows to hold out, of so many
     """
     if isinstance(X, Stream):
         return *X.table, X
     if not isinstance(X, pyarrow.dataset.Dataset | str | Path):
         return X, y, sample_weight, None
-    source = open_source(X, y, sample_weight)
+    source = open_source(X, y, sample_weight, categorical)
     if is_small(source.dataset):
         return *read_all(source), None
     stream = Stream(survey(source, n_held(source.dataset.n_rows or 0), verbose))
@@ -235,7 +242,23 @@ def survey(source: Source, n_held: int, verbose: bool) -> Survey:
     """The survey of a source; a bar shows the time left."""
     with Progress(disable=not verbose) as bar:
         task = bar.add_task("first pass", total=source.dataset.n_rows)
-        return take_survey(source, n_held=n_held, on_rows=lambda n: bar.advance(task, n))
+        found = take_survey(source, n_held=n_held, on_rows=lambda n: bar.advance(task, n))
+    _refuse_many(found)
+    return found
+
+
+def _refuse_many(found: Survey) -> None:
+    """Raise `ValueError` for more categories than may become features."""
+    for name, rows in found.levels.items():
+        if len(rows) > MAX_CATEGORIES:
+            largest = sorted(rows.values(), reverse=True)[: MAX_CATEGORIES - 1]
+            share = sum(largest) / found.n_rows
+            raise ValueError(
+                f"column {name!r} holds {len(rows)} categories in {found.n_rows:,} rows, each of "
+                f"which would become a feature; at most {MAX_CATEGORIES} can: leave it out, or "
+                f"merge rare categories, as {share:.1%} of the rows have one of the "
+                f"{len(largest)} most frequent"
+            )
 
 
 def read_all(source: Source) -> tuple[pa.Table, NDArray[Any], Floats | None]:
@@ -249,7 +272,7 @@ def read_all(source: Source) -> tuple[pa.Table, NDArray[Any], Floats | None]:
     return table.select(source.features), values_of(table[source.target].combine_chunks()), weight
 
 
-def open_source(X: Any, target: Any, weight: Any) -> Source:
+def open_source(X: Any, target: Any, weight: Any, categorical: Any = "from_dtype") -> Source:
     """What a data set of Arrow, or a directory, is learned from."""
     for name, value in (("y", target), ("sample_weight", weight)):
         if not isinstance(value, str) and (name == "y" or value is not None):
@@ -261,10 +284,17 @@ def open_source(X: Any, target: Any, weight: Any) -> Source:
     names = [target] if weight is None else [target, weight]
     dataset.find(names)
     features = [n for n in dataset.columns if n not in (*names, *index_columns(dataset))]
+    listed = check_categories(categorical, features, features) or frozenset()
+    categories = listed | _typed_categories(dataset, features)
+    return Source(dataset, tuple(features), target, weight, categories)
+
+
+def _typed_categories(dataset: Dataset, features: list[str]) -> frozenset[str]:
+    """Features that are categories without an order by the type that some file gives them."""
     first = next(iter(dataset.batches(features, 1)), None)
     kinds = {} if first is None else {n: first.column(n).type for n in features}
-    categories = (n for n, kind in kinds.items() if is_category(kind) and not kind.ordered)
-    return Source(dataset, tuple(features), target, weight, frozenset(categories))
+    ordered = {n for n, kind in kinds.items() if is_category(kind) and kind.ordered}
+    return dataset.noted_categories.intersection(kinds) - ordered
 
 
 def _open(X: Any) -> Dataset:
