@@ -18,7 +18,7 @@ import pytest
 from distributed import Client, Future
 
 from clusters import QUIET, cluster
-from isotone.workers import Processes, run
+from isotone.workers import Processes, hearing, run
 
 TWO = Processes(2)
 
@@ -189,3 +189,16 @@ def test_tasks_that_a_scheduler_loses_are_given_to_it_again(tmp_path: Path) -> N
             assert result.bit_length() == math.ceil(task * math.log2(3))
             done.append(task)
     assert sorted(done) == list(powers)
+
+
+def tell_square(tell: Callable[[Any], object], task: int) -> None:
+    tell((task, task**2, None, "news"))
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_what_tasks_tell_is_heard(n: int) -> None:
+    heard: list[Any] = []
+    with hearing(Processes(n), heard.append) as tell:
+        assert len(results(n, tell_square, tell, range(5))) == 5
+        assert not list(doors(os.getpid()))
+    assert sorted(heard) == [(task, task**2, None, "news") for task in range(5)]

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import secrets
 import signal
 import threading
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _ATTEMPTS = 3  # with nothing done, until we give up
+_SPAWN = multiprocessing.get_context("spawn")
 
 Task = TypeVar("Task", bound=Hashable)
 Shared = TypeVar("Shared")
@@ -42,6 +44,7 @@ class Processes:
             raise ValueError(f"`--workers {self.n}` must be at least 1")
 
 
+ALONE = Processes(1)
 Workers: TypeAlias = "Processes | Client"
 
 
@@ -64,6 +67,76 @@ def run(
     """
     with closing(_results(workers, function, shared, tasks)) as results:
         yield results
+
+
+@contextmanager
+def hearing(
+    workers: Workers, on_news: Callable[[Any], object]
+) -> Iterator[Callable[[Any], object]]:
+    """What tasks call to tell small news; hand it to them in what `run` shares.
+
+    On Dask, a task that nobody waits for any more ends with `CancelledError` when it calls this.
+
+    Parameters
+    ----------
+    on_news : called with what a task tells, numbers or texts in tuples, by another thread
+    """
+    if workers == ALONE:
+        yield on_news
+    elif isinstance(workers, Processes):
+        ours, theirs = _SPAWN.Pipe(duplex=False)
+        listener = threading.Thread(target=_listen, args=(ours, on_news), daemon=True)
+        listener.start()
+        try:
+            yield theirs.send  # short ones arrive whole, so that no lock can be left behind
+        finally:
+            theirs.close()
+            listener.join()
+            ours.close()
+    else:
+        topic = f"isotone-{secrets.token_hex(8)}"
+        workers.subscribe_topic(topic, lambda event: on_news(event[1]))  # type: ignore[no-untyped-call]
+        try:
+            yield _Topic(topic)
+        finally:
+            workers.unsubscribe_topic(topic)  # type: ignore[no-untyped-call]
+
+
+def _listen(ours: Connection, on_news: Callable[[Any], object]) -> None:
+    """Pass news on until nobody is left who could tell some."""
+    with suppress(EOFError):
+        while True:
+            on_news(ours.recv())
+
+
+@dataclass(frozen=True)
+class _Topic:
+    """News of a task on Dask."""
+
+    name: str
+
+    def __call__(self, news: Any) -> None:
+        from distributed import CancelledError, get_worker
+
+        worker = get_worker()
+        task = worker.state.tasks.get(worker.get_current_task())
+        if task is None or task.state == "cancelled":
+            raise CancelledError("nobody waits for this task any more")
+        worker.log_event(self.name, news)
+
+
+def workers_from(value: Any) -> Any:
+    """Workers as a user names them: a number of processes, or the client of a Dask cluster."""
+    if value is None:
+        return ALONE
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Processes(value)
+    if isinstance(value, Processes) or (hasattr(value, "scatter") and hasattr(value, "submit")):
+        return value
+    raise TypeError(
+        f"`workers={value!r:.100}` must be a number of processes, or a dask.distributed.Client; "
+        "give 4, for example"
+    )
 
 
 @contextmanager
@@ -93,7 +166,7 @@ def _connect(address: str) -> Client:
 def _results(
     workers: Workers, function: Callable[..., Any], shared: Any, tasks: Iterable[Any]
 ) -> Generator[tuple[Any, Any]]:
-    if workers == Processes(1):
+    if workers == ALONE:
         yield from ((task, function(shared, task)) for task in tasks)
         return
     waiting, failures = dict.fromkeys(tasks), 0
@@ -133,10 +206,9 @@ def _in_processes(
     processes: Any, function: Callable[..., Any], shared: Any, tasks: list[Any]
 ) -> Generator[tuple[Any, Any]]:
     """Tasks once each, until a process dies; all processes end when this ends, at the latest."""
-    spawn = multiprocessing.get_context("spawn")
-    theirs, ours = spawn.Pipe(duplex=False)
+    theirs, ours = _SPAWN.Pipe(duplex=False)
     n = min(processes.n, len(tasks))
-    pool = ProcessPoolExecutor(n, spawn, _start, (theirs, function, shared))
+    pool = ProcessPoolExecutor(n, _SPAWN, _start, (theirs, function, shared))
     try:
         futures = {pool.submit(_run, task): task for task in tasks}
         for future in as_completed(futures):
