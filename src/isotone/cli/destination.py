@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from isotone.files import remove_leftovers
 
 MODEL = ".isotone"
 _CHECKPOINTS = ".isotone-checkpoints"
+_OF_MEMBER = re.compile(r"members-\d+")  # of one that a worker trains
 # names that would mislead as those of directories
 _FILES = (
     *(*SUFFIXES, MODEL, ".html", ".json", ".onnx", ".pt2", ".sql", ".txt"),
@@ -73,7 +75,8 @@ def checkpoint_files(directory: Path) -> list[Path]:
     """What a fit may leave there."""
     from isotone.estimators.fitting.search import CHECKPOINTS
 
-    return [directory / name for name in ("scan", "members", *CHECKPOINTS)]
+    apart = sorted(path for path in directory.glob("members-*") if _OF_MEMBER.fullmatch(path.name))
+    return [*(directory / name for name in ("scan", "members", *CHECKPOINTS)), *apart]
 
 
 def remove_checkpoints(directory: Path) -> None:

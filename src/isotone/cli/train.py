@@ -32,7 +32,7 @@ from isotone.cli.options import (
     sizes_of,
 )
 from isotone.cli.table.columns import Columns, choose_columns
-from isotone.cli.table.directory import is_streamed, open_rows, survey_rows
+from isotone.cli.table.directory import check_workers, is_streamed, open_rows, survey_rows
 from isotone.cli.table.rows import Reading, Sample, read_rows
 from isotone.cli.table.target import TargetColumn
 from isotone.cli.terminal import output, printable
@@ -42,6 +42,7 @@ from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import file_name
 from isotone.locks import making, sole_use
 from isotone.typing import ClassificationLoss, Gaps, RegressionLoss
+from isotone.workers import workers_of
 
 if TYPE_CHECKING:
     from isotone.estimators.estimator import MonotonicEstimator
@@ -115,6 +116,10 @@ def train(
         str, typer.Option(help="Fraction of rows to hold out, or a table.")
     ] = "0.2",
     resume: Annotated[bool, typer.Option("--resume", help="Resume a killed run.")] = False,
+    workers: Annotated[int, typer.Option(help="Processes, for a large directory.")] = 1,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of your own Dask scheduler, for a directory.")
+    ] = None,
 ) -> None:
     """Train a model on a table, certify it, and say how good it is on held-out rows.
 
@@ -142,7 +147,9 @@ def train(
 
     A directory of Parquet files is one table. More than 262,144 rows stay on disk: a first pass
     counts categories and classes and draws a sample of 131,072 rows, which decides scaling, knots
-    and λ; then every pass streams all rows. At most 131,072 rows are held out.
+    and λ; then every pass streams all rows. At most 131,072 rows are held out. With --workers or
+    --scheduler, processes of this machine or the workers of a Dask scheduler train the members of
+    the average, to the same bits; they must see the directory, and --out, under the same paths.
 
     Options that take columns may be repeated. Put a name with a comma, or with spaces around it,
     in double quotes: '"income, net",debt'.
@@ -155,6 +162,7 @@ def train(
     check_choice("--missing", missing, get_args(Gaps))
     check_choice("--class-weight", class_weight, ("none", "balanced"))
     destination = _destination(out, [table, validation])
+    check_workers(table, workers, scheduler)
     source = open_rows(table)
     columns = choose_columns(
         source,
@@ -191,7 +199,9 @@ def train(
     )
     made_from = {"table": file_name(table), "target": target, "rows": len(training.X)}
     made_from["random_state"] = random_state
-    metrics = _make(estimator, training, held_out, destination, made_from, resume)
+    with workers_of(scheduler, workers) as chosen:
+        training = replace(training, workers=chosen if is_streamed(source) else None)
+        metrics = _make(estimator, training, held_out, destination, made_from, resume)
     levels = estimator.network_.provenance.get("quantiles")
     about = f"quantile {levels[0]:g} of {learned.name}" if levels else learned.describe()
     _report(estimator.certificate_, about, metrics, destination.model)
@@ -276,7 +286,7 @@ def _fit(estimator: MonotonicEstimator, rows: Sample, checkpoints: Path, resume:
         remove_checkpoints(checkpoints)
     estimator.keep_checkpoints(checkpoints)
     try:
-        estimator.fit(rows.X, rows.y, sample_weight=rows.weight)
+        estimator.fit(rows.X, rows.y, sample_weight=rows.weight, workers=rows.workers)
     except CheckpointError as error:
         raise ValueError(
             f"`--resume` is impossible: the checkpoint in {str(checkpoints.parent)!r} "

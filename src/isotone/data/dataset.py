@@ -7,7 +7,7 @@ are what training shuffles.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,6 +60,16 @@ class Dataset(Table):
     def sizes(self) -> list[int]:
         """Bytes of every file."""
         return [Path(file.path).stat().st_size for file in self.files]
+
+    def absolute(self) -> Dataset:
+        """The same by paths that are true wherever a process works."""
+        paths = {file.path: str(Path(file.path).absolute()) for file in self.files}
+        return replace(
+            self,
+            files=tuple(replace(file, path=paths[file.path]) for file in self.files),
+            groups=tuple(group._replace(path=paths[group.path]) for group in self.groups),
+            _notes={paths[path]: note for path, note in self._notes.items()},
+        )
 
     @property
     def noted_categories(self) -> frozenset[str]:

@@ -171,6 +171,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         *,
         eval_set: Any = None,
         callbacks: Sequence[Callable[[int, History], Any]] | None = None,
+        workers: Any = None,
     ) -> Self:
         """Learn from raw rows (n_rows, n_features), dense or sparse, and their classes.
 
@@ -186,9 +187,14 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
             every epoch of members that may be kept; the training of these stops if one returns
             True. Where λ is "auto", small tables have several candidates, one after the other, and
             `history.validation` is empty where nothing is validated
+        workers : for a data set on disk: a number of processes, or a `dask.distributed.Client`
+            whose workers see the files under the same paths. They train members, and candidates of
+            a search, one each at a time; the model is the same, bit for bit. A data set of up to
+            262,144 rows is read and trained in this process
         """
         watch = Watch.of(eval_set, callbacks)
-        X, y, sample_weight, stream = self._in_memory(X, y, sample_weight)
+        watch.refuse_workers(workers)
+        X, y, sample_weight, stream = self._in_memory(X, y, sample_weight, workers)
         parameters, rows = self._read(X, y, sample_weight)
         check_classification_targets(rows.y)
         if self._warm() is None:

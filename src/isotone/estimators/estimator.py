@@ -111,7 +111,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
 
     def keep_checkpoints(self, directory: str | Path) -> Self:
         """Let `fit` write checkpoints there, and continue from those of a run that was killed."""
-        self._checkpoints = Path(directory)
+        self._checkpoints = Path(directory).absolute()  # workers may stand elsewhere
         self._checkpoints.mkdir(parents=True, exist_ok=True)
         return self
 
@@ -211,7 +211,9 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         check_joined(known, self._inputs, missing, self._by_name("knots", self.knots))
         return tuple(known)
 
-    def _in_memory(self, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any, Stream | None]:
+    def _in_memory(
+        self, X: Any, y: Any, weight: Any, workers: Any
+    ) -> tuple[Any, Any, Any, Stream | None]:
         """Rows in memory, or a sample of the stream behind them."""
 
         def n_held(n_rows: int) -> int:
@@ -219,7 +221,8 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             fraction = parameters.validation_fraction
             return round(fraction * n_rows) if parameters.early_stopping else 0
 
-        found = in_memory(X, y, weight, self.categorical_features, n_held, bool(self.verbose))
+        named, verbose = self.categorical_features, bool(self.verbose)
+        found = in_memory(X, y, weight, workers, named, n_held, verbose)
         if found[-1] is not None:
             self._refuse_streamed()
         return found

@@ -25,6 +25,7 @@ from isotone.checks import (
 from isotone.inputs.chain import Policy, check_policy
 from isotone.training.recipe import History
 from isotone.typing import Gaps
+from isotone.workers import ALONE, workers_from
 
 Directions = ArrayLike | Mapping[Any, Any] | None  # by feature; or by class, then by feature
 Lipschitz = float | ArrayLike | Mapping[str, float]  # or "auto", or "learned"
@@ -164,6 +165,14 @@ class Watch:
                 "history; give a list, even of one"
             )
         return cls(_pair(eval_set), tuple(found))
+
+    def refuse_workers(self, workers: Any) -> None:
+        """Raise `ValueError` if there are callbacks, and members learn apart from each other."""
+        if self.callbacks and workers_from(workers) != ALONE:
+            raise ValueError(
+                "`callbacks` are called after an epoch of all members but `workers` train each on "
+                "its own; leave out one of the two"
+            )
 
     def stops(self, history: History) -> bool:
         """Whether a callback wants no further epoch; each of them is called."""

@@ -63,6 +63,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         *,
         eval_set: Any = None,
         callbacks: Sequence[Callable[[int, History], Any]] | None = None,
+        workers: Any = None,
     ) -> Self:
         """Learn from raw rows and their targets, (n_rows,) or (n_rows, n_targets).
 
@@ -71,7 +72,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         are those of `MonotonicClassifier.fit`.
         """
         watch = Watch.of(eval_set, callbacks)
-        X, y, sample_weight, stream = self._in_memory(X, y, sample_weight)
+        watch.refuse_workers(workers)
+        X, y, sample_weight, stream = self._in_memory(X, y, sample_weight, workers)
         parameters, rows = self._read(X, y, sample_weight, multi_output=True, y_numeric=True)
         if self._warm() is None:
             self._one_column = rows.y.ndim == 1

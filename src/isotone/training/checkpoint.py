@@ -20,6 +20,10 @@ class CheckpointError(ValueError):
             "start over"
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How it is sent from one process to another."""
+        return type(self), (self.path, self.reason)
+
 
 def save_checkpoint(path: Path, key: str, content: dict[str, Any]) -> None:
     """Write a dictionary of tensors, texts and numbers, whole or not at all.

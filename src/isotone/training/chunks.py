@@ -29,7 +29,7 @@ from isotone.training.recipe import Recipe, Tensors
 from isotone.training.rows import Rows
 from isotone.typing import Floats, Integers
 
-CHUNK_NUMBERS = 2**22  # that a network sees of a chunk: 16 MB in float32
+CHUNK_NUMBERS = 2**22  # 16 MB in float32
 _COLUMNS_AT_ONCE = 128  # of all lanes
 _POSITION = ("n_chunks", "n_visits", "loss")
 
@@ -59,6 +59,7 @@ class Chunks:
     left_out : numbers of rows not to learn from, ascending
     mean_weight : of all rows
     key : what tells this conversion from others
+    chunk_numbers : that a network sees of a chunk
     """
 
     dataset: Dataset
@@ -69,6 +70,7 @@ class Chunks:
     left_out: Integers = field(default_factory=lambda: np.empty(0, np.int64))
     mean_weight: float = 1.0
     key: bytes = b""
+    chunk_numbers: int = field(default_factory=lambda: CHUNK_NUMBERS)
 
     def __len__(self) -> int:
         return sum(self.lengths)
@@ -80,11 +82,12 @@ class Chunks:
     def identity(self) -> bytes:
         """What tells these rows from others, without reading them."""
         content = self.dataset.sizes, self.lengths, list(self.columns), self.mean_weight
-        return repr(content).encode() + self.left_out.tobytes() + self.key
+        sizes = self.width, self.chunk_numbers
+        return repr([content, sizes]).encode() + self.left_out.tobytes() + self.key
 
     def plan(self, epoch: int, recipe: Recipe) -> list[list[Piece]]:
         """What every chunk of an epoch consists of: whole batches but for the last one."""
-        batches = max(CHUNK_NUMBERS // (self.width * recipe.batch_size), 1)
+        batches = max(self.chunk_numbers // (self.width * recipe.batch_size), 1)
         n_rows = batches * recipe.batch_size
         # a lane has some pages of every column in memory, up to three megabytes each
         n_lanes = int(np.clip(_COLUMNS_AT_ONCE // len(self.columns), 2, N_LANES))

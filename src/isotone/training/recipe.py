@@ -183,7 +183,7 @@ def fit(
     write_checkpoint: bool = True,
     until: int | None = None,
     identity: str = "",
-    progress: bool = False,
+    progress: bool | Callable[[float, History], object] = False,
     keep_best: bool = True,
     stops: Callable[[History], bool] | None = None,
 ) -> History:
@@ -196,7 +196,8 @@ def fit(
         `write_checkpoint`
     until : stop after so many epochs, although the rates are planned for all
     identity : anything else that must be the same when a run resumes
-    progress : show a bar with the loss
+    progress : show a bar with the loss; or call this with the epochs, whole or not, that are done
+        and the history so far
     keep_best : False to keep the last weights in any case
     stops : asked after every epoch whether that was the last one
     """
@@ -211,13 +212,15 @@ def fit(
     if checkpoint is not None and Path(checkpoint).exists():
         run = _load(Path(checkpoint), learner, key)
     before, saved = run.history.seconds, start
-    with _bar(progress) as bar:
+    watch = progress if callable(progress) else lambda epochs, history: None
+    with progress_bar(progress is True) as bar:
         task = bar.add_task("training", total=last, completed=run.epoch, loss="")
 
         def pause(fraction: float) -> None:
             nonlocal saved
             run.history.seconds = before + time.perf_counter() - start
-            bar.update(task, completed=run.epoch + fraction, loss=_describe(run.history))
+            bar.update(task, completed=run.epoch + fraction, loss=describe(run.history))
+            watch(run.epoch + fraction, run.history)
             due = time.perf_counter() - saved >= checkpoint_seconds
             if checkpoint is not None and write_checkpoint and due:
                 _save(Path(checkpoint), learner, run, key)
@@ -319,12 +322,14 @@ def _load(path: Path, learner: Learner, key: str) -> _Progress:
     return _Progress(content["epoch"], history, *best, **drops)
 
 
-def _bar(shown: bool) -> Progress:
+def progress_bar(shown: bool) -> Progress:
+    """A bar with the loss, a field of its task, and the time left."""
     columns = BarColumn(), TextColumn("{task.fields[loss]}"), TimeRemainingColumn()
     return Progress(TextColumn("training"), *columns, disable=not shown)
 
 
-def _describe(history: History) -> str:
+def describe(history: History) -> str:
+    """The latest losses, means over the members."""
     parts = [f"loss {np.mean(losses):.4f}" for losses in history.training[-1:]]
     parts += [f"validation {np.mean(losses):.4f}" for losses in history.validation[-1:]]
     return ", ".join(parts)

@@ -33,6 +33,16 @@ def open_rows(path: str) -> Table:
     return open_dataset(path) if Path(path).is_dir() else open_table(path)
 
 
+def check_workers(table: str, workers: int, scheduler: str | None) -> None:
+    """Refuse workers for a table that is read by this process."""
+    if (workers != 1 or scheduler is not None) and not Path(table).is_dir():
+        option = f"--workers {workers}" if scheduler is None else f"--scheduler {scheduler}"
+        raise ValueError(
+            f"`{option}` is for directories; {table!r} is not one, and threads train on it: leave "
+            "the option out"
+        )
+
+
 def is_streamed(table: Table) -> bool:
     """Whether a table is too large to be read into memory."""
     return isinstance(table, Dataset) and not is_small(table)
@@ -42,6 +52,7 @@ def survey_rows(
     table: Table, columns: Columns, how: Reading
 ) -> tuple[TargetColumn, Sample, Sample]:
     """What is learned, all rows as a stream to train on, and rows to judge by; as `read_rows`."""
+    from isotone.estimators.fitting.conversion import Targets
     from isotone.estimators.fitting.stream import Stream, survey
 
     assert isinstance(table, Dataset)
@@ -57,7 +68,8 @@ def survey_rows(
     target, _ = read_target(columns.target, sample.cells, how.loss, sample.rows)
     target = target.with_positive(how.positive)
     # an estimator takes a stream in place of a table, with the targets and the weights in it
-    training = Sample(Stream(found, values=partial(target_values, target)), y=None, weight=None)
+    targets = Targets(target.name, partial(target_values, target))
+    training = Sample(Stream(found, targets), y=None, weight=None)
     if fraction is not None:
         held = found.held
         weight = None if how.weights is None else held.weight
@@ -67,9 +79,7 @@ def survey_rows(
 
 
 def _source(dataset: Dataset, columns: Columns, weights: str | None) -> Source:
-    def feature(column: pa.Array, name: str, first_row: int) -> pa.Array:
-        return feature_cells(column, name, columns, first_row)
-
+    feature = partial(feature_cells, columns=columns)
     categories = frozenset(columns.categorical)
     return Source(dataset, columns.features, columns.target, weights, categories, feature)
 

@@ -38,6 +38,7 @@ class Sample:
     X: Any  # a table of Arrow, or a stream, which has its own targets and weights
     y: Any
     weight: Reals | None
+    workers: Any = None  # that learn from a stream
 
     def take(self, rows: Indices) -> Sample:
         weight = None if self.weight is None else self.weight[rows]
@@ -173,7 +174,7 @@ def _read(
     n_rows = 0
     for batch in table.batches(names):
         for name in columns.features:
-            parts[name].append(feature_cells(batch.column(name), name, columns, n_rows))
+            parts[name].append(feature_cells(batch.column(name), name, n_rows, columns))
         parts[columns.target].append(batch.column(columns.target))
         if weights:
             weight = finite_or_blank(batch.column(weights), weights, n_rows)
@@ -189,7 +190,7 @@ def _read(
     return X, cells, check_weights(f"--weights {weights}", given, n_rows)
 
 
-def feature_cells(column: pa.Array, name: str, columns: Columns, first_row: int) -> pa.Array:
+def feature_cells(column: pa.Array, name: str, first_row: int, columns: Columns) -> pa.Array:
     """Categories as text, ordered ones as such, and numbers, NaN where they are missing."""
     if name in columns.categorical:
         return labels(column)

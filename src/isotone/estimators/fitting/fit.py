@@ -73,7 +73,8 @@ def fit_network(
     trials = candidates(task, parameters, tiles)
     if stream is not None:
         moving = [trial for trial in trials if trial.moves_lipschitz]
-        trial, size = scout(moving, recipe, run), automatic.searched_batch_size(len(task.rows))
+        trial = scout(moving, recipe, run, stream.workers)
+        size = automatic.searched_batch_size(len(task.rows))
         whole = _recipe(parameters, size, True, run.seed)
         epochs = min(whole.epochs, automatic.n_epochs(len(stream)))
         return _fit_learned(trial, replace(whole, epochs=epochs), run, stream)
@@ -158,7 +159,7 @@ def _train(
     stream: Stream | None = None,
 ) -> History:
     """Let the members learn, from rows in memory or from a stream."""
-    task, parameters, checkpoint = trial.task, trial.parameters, run.file("members")
+    task, parameters = trial.task, trial.parameters
     progress = bool(parameters.verbose)
     _tell_knots(trial)
     if stream is None:
@@ -172,7 +173,7 @@ def _train(
             folds=hold_out(task.rows, fraction, run.seed) if is_left_out else None,
             targets=trial.taught,
             validation=trial.validation,
-            checkpoint=checkpoint,
+            checkpoint=run.file("members"),
             progress=progress,
             stops=run.stops,
         )[0]
@@ -188,9 +189,8 @@ def _train(
         trial.scaled,
         recipe,
         validation=validation,
-        checkpoint=checkpoint,
+        run=run,
         progress=progress,
-        stops=run.stops,
     )
 
 

@@ -177,7 +177,7 @@ def drive(
     validation: Rows | None,
     until: int | None = None,
     checkpoint: Path | None,
-    progress: bool,
+    progress: bool | Callable[[float, History], object],
     stops: Callable[[History], bool] | None,
 ) -> History:
     """Let a learner of these members run, and give them what it has learned."""

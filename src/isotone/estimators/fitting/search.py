@@ -30,6 +30,8 @@ from isotone.inputs.columns import Number
 from isotone.nn.network import MonotonicNetwork
 from isotone.training.recipe import Recipe
 from isotone.typing import Indices
+from isotone.workers import ALONE, Workers
+from isotone.workers import run as hand_out
 
 _PIECES = (16, 64)
 CHECKPOINTS = tuple(f"{name}-{k}" for name in ("scout", "search") for k in range(len(_PIECES) + 2))
@@ -61,17 +63,38 @@ def candidates(task: Task, parameters: Parameters, tiles: Mapping[str, int]) -> 
     return [trial for trial in found if trial.is_fused]
 
 
-def scout(trials: list[Trial], recipe: Recipe, run: Run) -> Trial:
+def scout(trials: list[Trial], recipe: Recipe, run: Run, workers: Workers = ALONE) -> Trial:
     """The trial that is best in the first epochs."""
     if len(trials) == 1:
         return trials[0]
     parts, silent = _parts(trials[0], run.seed), replace(run, stops=None)
     until = max(automatic.FEWEST_EPOCHS, round(_SHARE * recipe.epochs))
-    found = [
-        _train(trial, _new(trial, _N_SCOUTS, run), recipe, parts, silent, f"scout-{k}", until)
-        for k, trial in enumerate(trials)
-    ]
-    return min(found, key=lambda one: one.loss).trial
+    sent = trials if workers == ALONE else [trial.quiet() for trial in trials]
+    shared = sent, recipe, parts, silent, until
+    losses: dict[int, float] = {}
+    with hand_out(workers, _scout_loss, shared, range(len(trials))) as results:
+        for k, loss in results:
+            if isinstance(loss, Exception):
+                raise loss
+            losses[k] = loss
+            if workers != ALONE:
+                _tell(trials[k], loss)
+    return trials[min(sorted(losses), key=losses.__getitem__)]
+
+
+def _scout_loss(
+    shared: tuple[list[Trial], Recipe, Indices, Run, int], k: int
+) -> float | Exception:
+    """The loss of the scouts of a trial on rows that they leave out; or why there is none.
+
+    That is not raised, because Dask would try again and every worker would print a traceback.
+    """
+    trials, recipe, parts, run, until = shared
+    members = _new(trials[k], _N_SCOUTS, run)
+    try:
+        return _train(trials[k], members, recipe, parts, run, f"scout-{k}", until).loss
+    except (ValueError, OSError) as error:
+        return error
 
 
 def search(trials: list[Trial], recipe: Recipe, run: Run) -> list[Found]:
@@ -129,12 +152,16 @@ def _train(
         stops=run.stops,
     )
     found = Found(trial, members, history, learner, parts)
+    _tell(trial, found.loss)
+    return found
+
+
+def _tell(trial: Trial, loss: float) -> None:
     if trial.parameters.verbose:
         pieces = max(map(len, trial.knots.values()), default=1) - 1
         seen = f"in {pieces} pieces" if pieces else "as they are"
         kept = "" if trial.moves_lipschitz else ", λ = 1"
-        print(f"loss on rows not learned from, columns {seen}{kept}: {found.loss:.5g}")
-    return found
+        print(f"loss on rows not learned from, columns {seen}{kept}: {loss:.5g}")
 
 
 def _at_rest(recipe: Recipe, parameters: Parameters) -> Recipe:

@@ -25,46 +25,32 @@ from isotone.data.source import Source
 from isotone.data.survey import MAX_LABELS, Survey, is_small, joined, take_survey
 from isotone.data.table import index_columns
 from isotone.estimators.columns import MAX_CATEGORIES, check_categories
-from isotone.estimators.fitting.members import Design, drive
-from isotone.inputs.cells import decoded, is_text
+from isotone.estimators.fitting.conversion import Conversion, Targets, values_of
+from isotone.estimators.fitting.dispatch import learn_apart, refuse_apart
+from isotone.estimators.fitting.members import Design, Run, drive
+from isotone.inputs.cells import decoded
 from isotone.inputs.chain import Inputs
 from isotone.inputs.frames import is_category
 from isotone.nn.network import MonotonicNetwork
 from isotone.training.chunks import ChunkLearner, Chunks
+from isotone.training.fields import Field
 from isotone.training.learners import why_not_fused
 from isotone.training.recipe import History, Recipe
 from isotone.training.rows import Rows
 from isotone.typing import Floats
+from isotone.workers import ALONE, Workers, workers_from
 
 _SCANNED = 2**22  # rows that a member of a scan visits, at most
 _NUMBERS_AT_ONCE = 2**20  # of rows that are being scaled
 
 
-def values_of(cells: pa.Array) -> NDArray[Any]:
-    """Targets as NumPy has them."""
-    column = decoded(cells)
-    if is_text(column.type):
-        return np.array(column.to_pylist(), dtype=np.str_)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
-
-
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """The rows of a surveyed data set, for an estimator.
-
-    Parameters
-    ----------
-    values : gives the targets, values or classes, of cells
-    classes : sorted, those that `values` gives; None for a regression
-    class_weight : by class
-    sign : -1 if the first of two classes is the one that is scored
-    """
+    """The rows of a surveyed data set, for an estimator, and by whom they are learned."""
 
     survey: Survey
-    values: Callable[[pa.Array], NDArray[Any]] = values_of
-    classes: NDArray[Any] | None = None
-    class_weight: Floats | None = None
-    sign: int = 1
+    targets: Targets
+    workers: Workers = ALONE
 
     def __len__(self) -> int:
         """Number of rows that are learned from."""
@@ -74,7 +60,7 @@ class Stream:
     def table(self) -> tuple[pa.Table, NDArray[Any], Floats]:
         """Features, targets and weights of the sample."""
         sample = self.survey.sample
-        return sample.X, self.values(sample.cells), sample.weight
+        return sample.X, self.targets.values(sample.cells), sample.weight
 
     def totals(self) -> tuple[NDArray[Any], Floats]:
         """Classes, and the weight of each among all rows."""
@@ -85,16 +71,18 @@ class Stream:
                 "values, which cannot all be classes; fit a MonotonicRegressor, or merge classes"
             )
         cells = decoded(self.survey.sample.cells)
-        return self.values(pa.array(list(found), cells.type)), np.array(list(found.values()))
+        labels = self.targets.values(pa.array(list(found), cells.type))
+        return labels, np.array(list(found.values()))
 
     def of_classes(self, classes: NDArray[Any], class_weight: Floats, sign: int) -> Stream:
         """The stream whose targets are numbers of classes."""
-        return replace(self, classes=classes, class_weight=class_weight, sign=sign)
+        numbers = replace(self.targets, classes=classes, class_weight=class_weight, sign=sign)
+        return replace(self, targets=numbers)
 
     def held_out(self, inputs: Inputs) -> Rows:
         """Features, targets and weights of rows that are not learned from."""
         held = self.survey.held
-        y, factor = self._targets(held.cells)
+        y, factor = self.targets.read(held.cells)
         return Rows(inputs.encode(held.X), y, held.weight * factor)
 
     def learn(
@@ -106,11 +94,10 @@ class Stream:
         recipe: Recipe,
         *,
         validation: Rows | None,
-        checkpoint: Path | None,
+        run: Run,
         progress: bool,
-        stops: Callable[[History], bool] | None = None,
     ) -> History:
-        """Train all members on all rows.
+        """Train all members on all rows, as one stack or by workers.
 
         Parameters
         ----------
@@ -120,17 +107,13 @@ class Stream:
         learner = ChunkLearner(
             members, design.loss, recipe, "shared", design.threads, fields=design.fields
         )
-        return drive(
-            learner,
-            design,
-            members,
-            self._chunks(inputs, scale, learner, design),
-            recipe,
-            validation=validation,
-            checkpoint=checkpoint,
-            progress=progress,
-            stops=stops,
-        )
+        rows = self._chunks(inputs, scale, learner.trainer.fields, members[0].n_features)
+        checkpoint = run.file("members")
+        how: Any = {"validation": validation, "checkpoint": checkpoint, "progress": progress}
+        if self.workers != ALONE:
+            return learn_apart(self.workers, design, members, rows, recipe, **how)
+        refuse_apart(checkpoint, len(members))
+        return drive(learner, design, members, rows, recipe, stops=run.stops, **how)
 
     def scan_recipe(self, recipe: Recipe) -> Recipe:
         """The recipe of choosing λ on the sample: as many steps as on all rows, up to a limit."""
@@ -146,59 +129,27 @@ class Stream:
         )
 
     def _chunks(
-        self, inputs: Inputs, scale: Callable[[Rows], Rows], learner: ChunkLearner, design: Design
+        self, inputs: Inputs, scale: Callable[[Rows], Rows], fields: Sequence[Field], n_inputs: int
     ) -> Chunks:
-        source, fields = self.survey.source, learner.trainer.fields
-        n_inputs = len(fields) or learner.trainer.layers[0]
-
-        def convert(batch: pa.RecordBatch, path: str, first_row: int) -> Rows | None:
-            cells, _ = source.read(batch, path, first_row)
-            return self._rows(cells, inputs, scale) if len(cells) else None
-
+        source, n_seen = self.survey.source, len(fields) or n_inputs
         return Chunks(
             source.dataset,
             source.columns,
-            convert,
-            width=2 * n_inputs if fields else n_inputs,
-            batch_rows=max(_NUMBERS_AT_ONCE // n_inputs, 1),
+            Conversion(source, self.targets, inputs, scale),
+            width=2 * n_seen if fields else n_seen,
+            batch_rows=max(_NUMBERS_AT_ONCE // n_seen, 1),
             left_out=self.survey.held.rows,
             mean_weight=self._total() / self.survey.n_rows,
-            key=f"{self.survey.digest} {inputs.to_dict()} {self.class_weight}".encode(),
+            key=f"{self.survey.digest} {inputs.to_dict()} {self.targets.class_weight}".encode(),
         )
-
-    def _rows(self, cells: pa.RecordBatch, inputs: Inputs, scale: Callable[[Rows], Rows]) -> Rows:
-        source = self.survey.source
-        X = inputs.encode(pa.Table.from_batches([cells]))
-        y, factor = self._targets(cells.column(source.target))
-        rows = scale(Rows(X, y))
-        if source.weight is None and (self.class_weight is None or not np.ptp(self.class_weight)):
-            return rows
-        own = 1.0 if source.weight is None else cells.column(source.weight).to_numpy()
-        return replace(rows, weight=own * factor)
-
-    def _targets(self, cells: pa.Array) -> tuple[Floats, Floats]:
-        """Targets (n_rows, 1) as a network learns them, and the weight of their classes."""
-        if self.classes is None or self.class_weight is None:
-            y = self.values(cells).astype(np.float64)
-            return y[:, None], np.ones(len(y))
-        encoded = decoded(cells).dictionary_encode()
-        known = self.values(encoded.dictionary)
-        place = np.minimum(np.searchsorted(self.classes, known), len(self.classes) - 1)
-        if not np.array_equal(self.classes[place], known):
-            raise ValueError(
-                f"the target {self.survey.source.target!r} holds a class that it did not hold "
-                "in the first pass; files must not change while they are learned from: fit again"
-            )
-        labels = place[encoded.indices.to_numpy()]
-        y = labels if self.sign > 0 else 1 - labels
-        return y[:, None].astype(np.float64), self.class_weight[labels]
 
     def _total(self) -> float:
         """Weight of all rows, with that of their classes."""
-        if self.classes is None or self.class_weight is None:
+        classes, class_weight = self.targets.classes, self.targets.class_weight
+        if classes is None or class_weight is None:
             return self.survey.total
         labels, totals = self.totals()
-        return float(totals @ self.class_weight[np.searchsorted(self.classes, labels)])
+        return float(totals @ class_weight[np.searchsorted(classes, labels)])
 
 
 def refuse_unfused(member: MonotonicNetwork, design: Design) -> None:
@@ -215,6 +166,7 @@ def in_memory(
     X: Any,
     y: Any,
     sample_weight: Any,
+    workers: Any,
     categorical: Any,
     n_held: Callable[[int], int],
     verbose: bool,
@@ -224,18 +176,30 @@ def in_memory(
     Parameters
     ----------
     X : a table, a `Stream`, or a data set, of which `y` and `sample_weight` name columns
+    workers : those of a stream
     categorical : the `categorical_features` of a data set, whose other columns are counted
     n_held : how many rows to hold out, of so many
     """
+    known = workers_from(workers)
     if isinstance(X, Stream):
-        return *X.table, X
+        return *X.table, replace(X, workers=known)
     if not isinstance(X, pyarrow.dataset.Dataset | str | Path):
+        _refuse_workers(known)
         return X, y, sample_weight, None
     source = open_source(X, y, sample_weight, categorical)
     if is_small(source.dataset):
         return *read_all(source), None
-    stream = Stream(survey(source, n_held(source.dataset.n_rows or 0), verbose))
+    found = survey(source, n_held(source.dataset.n_rows or 0), verbose)
+    stream = Stream(found, Targets(source.target), known)
     return *stream.table, stream
+
+
+def _refuse_workers(workers: Workers) -> None:
+    if workers != ALONE:
+        raise ValueError(
+            f"`workers={workers!r:.100}` are for data sets on disk but `X` is in memory, where "
+            "threads train: leave it out, and see `n_jobs`"
+        )
 
 
 def survey(source: Source, n_held: int, verbose: bool) -> Survey:

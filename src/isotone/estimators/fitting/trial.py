@@ -143,6 +143,26 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
+class Scaled:
+    """How rows of features and targets become those that networks see, in float32."""
+
+    view: View
+    loss: Loss
+    units: TargetUnits
+    is_looked_up: bool
+
+    def __call__(self, raw: Rows) -> Rows:
+        y, weight = self.units.standardize(raw.y), raw.weight
+        labels = y[:, 0] if self.loss.outputs == "logits" else y
+        if not self.is_looked_up:
+            x = self.view.transform(raw.x)
+            return Rows.of(x, labels, self.loss, sample_weight=weight)
+        looked = self.view.look(raw.x)
+        rows = Rows.of(looked.values, labels, self.loss, sample_weight=weight)
+        return replace(rows, x=looked)
+
+
+@dataclass(frozen=True, eq=False)
 class Trial:
     """A task, and what networks see of it.
 
@@ -158,6 +178,10 @@ class Trial:
     knots: Mapping[str, Floats]
     learns_lipschitz: bool
     moves_lipschitz: bool = True
+
+    def quiet(self) -> Trial:
+        """The same for a worker: it says nothing, and trains in one thread."""
+        return replace(self, parameters=replace(self.parameters, verbose=False, n_jobs=1))
 
     @cached_property
     def view(self) -> View:
@@ -182,15 +206,11 @@ class Trial:
         target = self.task.units.standardize(_TRUTH * y + (1.0 - _TRUTH) * said)
         return target.reshape(self.rows.y.shape).astype(np.float32)
 
-    def scaled(self, raw: Rows) -> Rows:
-        """Scaled rows in float32, looked up where the fused trainer takes them."""
-        loss, weight = self.task.loss, raw.weight
-        y = self.task.units.standardize(raw.y)
-        labels = y[:, 0] if loss.outputs == "logits" else y
-        if not self.is_fused or max(self.view.fields).n_features == 1:
-            return Rows.of(self.view.transform(raw.x), labels, loss, sample_weight=weight)
-        looked = self.view.look(raw.x)
-        return replace(Rows.of(looked.values, labels, loss, sample_weight=weight), x=looked)
+    @cached_property
+    def scaled(self) -> Scaled:
+        """Gives scaled rows, looked up where the fused trainer takes them."""
+        is_looked_up = self.is_fused and max(self.view.fields).n_features > 1
+        return Scaled(self.view, self.task.loss, self.task.units, is_looked_up)
 
     @property
     def directions(self) -> Signs:
