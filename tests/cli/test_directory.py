@@ -161,6 +161,20 @@ def test_an_empty_directory_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
     assert "there are no Parquet files in" in capsys.readouterr().err
 
 
+def test_a_column_that_only_directories_have_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = write(tmp_path / "rows")
+    (folder / "year=2024").mkdir()
+    (folder / "0.parquet").rename(folder / "year=2024" / "0.parquet")
+    words = f"{QUICK} --target value --weights w --missing indicator --categorical city"
+    assert train(folder, words) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "is partitioned by 'year', which only names of directories hold, such as" in said
+    assert "or add `--features a,b,city," in said
+    assert train(folder, f"{words} --features a,city --max-iter 1") == 0
+
+
 @pytest.mark.usefixtures("small")
 def test_a_counter_among_the_features_is_warned_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

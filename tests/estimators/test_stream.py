@@ -324,7 +324,8 @@ def test_progress_says_which_rows_decide_what(
         (
             MonotonicRegressor(**OPTIONS | {"missing": "error"}),
             "v",
-            "missing values .NaN. in feat",
+            f"`X` has {np.isnan(COLUMNS['b']).sum()} missing values .NaN. in feature 'b', the fir"
+            f"st in row {np.isnan(COLUMNS['b']).argmax()} of '.*/0.parquet'",
         ),
         (MonotonicRegressor(**OPTIONS | {"max_iter": 0}), "v", "`max_iter` is 0|`max_iter=0`"),
         (MonotonicRegressor(**OPTIONS), "z", "has no column 'z'"),
@@ -359,3 +360,10 @@ def test_other_data_sets_are_refused(tmp_path: Path) -> None:
     (folder / "0.parquet").rename(tmp_path / "parts" / "year=2024" / "0.parquet")
     with pytest.raises(ValueError, match="`X` has the column 'year', which is not in its files"):
         model.fit(pads.dataset(tmp_path / "parts", partitioning="hive"), "v")
+    with pytest.raises(
+        ValueError, match=r"is partitioned by 'year', .* such as 'year=2024'; only"
+    ):
+        model.fit(tmp_path / "parts", "v")
+    model.set_params(**OPTIONS | {"max_iter": 1})
+    model.fit(pads.dataset(tmp_path / "parts", partitioning=None), "v")
+    assert model.network_.inputs.names == tuple(COLUMNS)

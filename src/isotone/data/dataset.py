@@ -59,7 +59,29 @@ class Dataset(Table):
     @property
     def sizes(self) -> list[int]:
         """Bytes of every file."""
-        return [Path(file.path).stat().st_size for file in self.files]
+        return [path.stat().st_size for path in self._paths]
+
+    def refuse_partitions(self, advice: str) -> None:
+        """Raise `ValueError` if names of directories, as in year=2024, hold what no column does.
+
+        Parameters
+        ----------
+        advice : how to leave it out
+        """
+        own = (p.relative_to(self.path) for p in self._paths if p.is_relative_to(self.path))
+        folders = (folder for path in own for folder in path.parts[:-1] if "=" in folder)
+        for folder in folders:
+            name = folder.partition("=")[0]
+            if name not in self.columns:
+                raise ValueError(
+                    f"{self.path!r} is partitioned by {name!r}, which only names of directories "
+                    f"hold, such as {folder!r}; only columns of the files are learned from: write "
+                    f"the files with that column, or {advice} to leave it out"
+                )
+
+    @property
+    def _paths(self) -> list[Path]:
+        return [Path(file.path) for file in self.files]
 
     def absolute(self) -> Dataset:
         """The same by paths that are true wherever a process works."""

@@ -331,6 +331,8 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         groups = groups_of(self.interaction_cst, self._labels, names)
         refuse_sorted_sums(groups, loss)
         if parameters.missing == "error":
+            if stream is not None:
+                stream.refuse_missing()  # counts all rows, not only those of the sample
             refuse_missing(self._inputs, rows.x)
             refuse_directed(missing, names)
         joint = self._joint_directions(missing)

@@ -10,6 +10,7 @@ import numpy as np
 from isotone import limits
 from isotone.cli.options import Names, listed, one_number, orders_of, spelled
 from isotone.cli.terminal import warn
+from isotone.data.dataset import Dataset
 from isotone.data.table import Table, index_columns
 from isotone.inputs.columns import missing_name
 from isotone.inputs.scaling import Kind, Log
@@ -91,6 +92,8 @@ def choose_columns(
     names = listed(features) or others
     if not listed(features):
         tell_left_out(index, "features")
+        if isinstance(table, Dataset):
+            table.refuse_partitions(f"add `{spelled('features', *others)}`")
     _check_roles(table, names, target, weights)
     known = (*names, *map(missing_name, names))
     directions = [

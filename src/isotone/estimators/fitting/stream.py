@@ -79,6 +79,15 @@ class Stream:
         numbers = replace(self.targets, classes=classes, class_weight=class_weight, sign=sign)
         return replace(self, targets=numbers)
 
+    def refuse_missing(self) -> None:
+        """Raise `ValueError` if a value is missing in any row."""
+        for name, (n, path, row) in self.survey.missing.items():
+            raise ValueError(
+                f"`X` has {n} missing values (NaN) in feature {name!r}, the first in row {row} of "
+                f"{path!r} (data rows, counted from 0); missing='error' refuses them: fill or "
+                "drop such rows, or set missing='indicator'"
+            )
+
     def held_out(self, inputs: Inputs) -> Rows:
         """Features, targets and weights of rows that are not learned from."""
         held = self.survey.held
@@ -268,7 +277,9 @@ def _open(X: Any) -> Dataset:
                 f"`X` is {str(X)!r}, which is not a directory; a path must be that of a directory "
                 "of Parquet files: give that, or a table"
             )
-        return open_dataset(X)
+        dataset = open_dataset(X)
+        dataset.refuse_partitions(f"give pyarrow.dataset.dataset({str(X)!r}, partitioning=None)")
+        return dataset
     files: Sequence[str] = getattr(X, "files", ())
     local = isinstance(getattr(X, "filesystem", None), pa.fs.LocalFileSystem)
     if not files or not local or not isinstance(X.format, pa.dataset.ParquetFileFormat):
