@@ -7,7 +7,10 @@ Method: `MonotonicClassifier.fit` of the directory in a process of its own, λ g
 batches of 512; a pass is what a fit of two passes takes longer than a fit of one. The peak of the
 resident memory is that of getrusage. Beside it, the fused trainer on a million rows in memory, of
 the same shape. One core, which reading and training share; CPU seconds, best of the rounds.
-Run time: about ten minutes; ``--rows 2000000 --rounds 1`` seconds.
+With ``--once`` one fit of one pass, on all cores, beside decoding the files in their order and the
+trainer in memory: for so many rows that a second pass takes too long.
+Run time: about ten minutes; ``--rows 2000000 --rounds 1`` seconds; ``--once --rows 100000000`` ten
+minutes of two free cores and 4.5 GB of disk.
 """
 
 import argparse
@@ -23,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as pads
 import pyarrow.parquet
 import torch
 
@@ -99,12 +103,49 @@ def measure(folder: Path, n_members: int, n_rounds: int) -> None:
     print(json.dumps([memory, *np.min(rounds, axis=0), peak]))
 
 
+def decode(folder: Path) -> None:
+    for batch in pads.dataset(folder).to_batches(use_threads=False):
+        assert batch.num_rows
+
+
+def clocks(task: Task) -> tuple[float, float]:
+    """Seconds on the wall, and of CPU."""
+    start = time.perf_counter()
+    cpu = cpu_seconds(task)
+    return time.perf_counter() - start, cpu
+
+
+def measure_once(folder: Path, n_members: int) -> None:
+    """Print what one fit of one pass takes, and each of its halves alone."""
+    n_rows = pads.dataset(folder).count_rows()
+    peaks = [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024]
+    whole = clocks(partial(fit, folder, n_members, 1))
+    peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    found = {"fit, with the first pass": (n_rows, *whole)}
+    found["decoding the files alone"] = (n_rows, *clocks(partial(decode, folder)))
+    in_memory = epoch(n_members)
+    best = min((clocks(in_memory) for _ in range(5)), key=lambda pair: pair[1])
+    found["training alone, in memory"] = (FILE_ROWS, *best)
+    for name, (n, wall, cpu) in found.items():
+        print(
+            f"{name}: {n / wall / 1e6:.2f} M rows/s on the wall, {n / cpu / 1e6:.2f} per CPU "
+            f"second ({n:,} rows, {wall:.1f} s, {cpu:.1f} CPU s)",
+            flush=True,
+        )
+    print(f"peak {peaks[1]:.0f} MB, of which imports {peaks[0]:.0f}", flush=True)
+
+
+def run(folder: Path, options: argparse.Namespace) -> str:
+    """What a process of its own prints about a directory."""
+    words = ["--fit", folder, "--members", options.members, "--rounds", options.rounds]
+    words += ["--once"] * options.once
+    command = [sys.executable, "-m", "bench.training.stream", *map(str, words)]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
 def report(folder: Path, n_rows: int, options: argparse.Namespace) -> None:
     write(folder, n_rows)
-    words = ["--fit", folder, "--members", options.members, "--rounds", options.rounds]
-    command = [sys.executable, "-m", "bench.training.stream", *map(str, words)]
-    result = subprocess.run(command, check=True, stdout=subprocess.PIPE)
-    memory, one, two, peak = json.loads(result.stdout)
+    memory, one, two, peak = json.loads(run(folder, options))
     rates = [FILE_ROWS / memory / 1e6, n_rows / (two - one) / 1e6]
     print(
         f"{n_rows:,} rows: {rates[1]:.2f} M rows/s from disk, {rates[0]:.2f} in memory, ratio "
@@ -118,15 +159,24 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--members", type=int, default=4)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--once", action="store_true", help="one fit of one pass")
     parser.add_argument("--fit", type=Path, help="only measure this directory")
     options = parser.parse_args()
     if options.fit:
         torch.set_num_threads(1)
-        measure(options.fit, options.members, options.rounds)
+        if options.once:
+            measure_once(options.fit, options.members)
+        else:
+            measure(options.fit, options.members, options.rounds)
         return
     os.environ["OMP_NUM_THREADS"] = "1"
-    print(f"core {pin()}, {options.members} members")
+    where = f"{len(os.sched_getaffinity(0))} cores" if options.once else f"core {pin()}"
+    print(f"{where}, {options.members} members", flush=True)
     with tempfile.TemporaryDirectory() as name:
+        if options.once:
+            write(Path(name) / "rows", options.rows)
+            print(run(Path(name) / "rows", options), end="")
+            return
         for n_rows in (options.rows // 2, options.rows):
             report(Path(name) / str(n_rows), n_rows, options)
 
