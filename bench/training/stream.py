@@ -132,7 +132,7 @@ def measure_once(folder: Path, n_members: int) -> None:
             f"second ({n:,} rows, {wall:.1f} s, {cpu:.1f} CPU s)",
             flush=True,
         )
-    print(f"peak {peaks[1]:.0f} MB, of which imports {peaks[0]:.0f}", flush=True)
+    print(f"peak {peaks[1]:.0f} MB, {peaks[0]:.0f} before the fit", flush=True)
 
 
 def run(folder: Path, options: argparse.Namespace) -> str:

@@ -116,7 +116,7 @@ def train(
         str, typer.Option(help="Fraction of rows to hold out, or a table.")
     ] = "0.2",
     resume: Annotated[bool, typer.Option("--resume", help="Resume a killed run.")] = False,
-    workers: Annotated[int, typer.Option(help="Processes, for a large directory.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Processes, for a large directory.")] = 1,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of your own Dask scheduler, for a directory.")
     ] = None,
@@ -199,9 +199,9 @@ def train(
     )
     made_from = {"table": file_name(table), "target": target, "rows": len(training.X)}
     made_from["random_state"] = random_state
-    with workers_of(scheduler, workers) as chosen:
-        training = replace(training, workers=chosen if is_streamed(source) else None)
-        metrics = _make(estimator, training, held_out, destination, made_from, resume)
+    if is_streamed(source):
+        training = replace(training, workers=(scheduler, workers))
+    metrics = _make(estimator, training, held_out, destination, made_from, resume)
     levels = estimator.network_.provenance.get("quantiles")
     about = f"quantile {levels[0]:g} of {learned.name}" if levels else learned.describe()
     _report(estimator.certificate_, about, metrics, destination.model)
@@ -286,7 +286,8 @@ def _fit(estimator: MonotonicEstimator, rows: Sample, checkpoints: Path, resume:
         remove_checkpoints(checkpoints)
     estimator.keep_checkpoints(checkpoints)
     try:
-        estimator.fit(rows.X, rows.y, sample_weight=rows.weight, workers=rows.workers)
+        with workers_of(*rows.workers) as chosen:
+            estimator.fit(rows.X, rows.y, sample_weight=rows.weight, workers=chosen)
     except CheckpointError as error:
         raise ValueError(
             f"`--resume` is impossible: the checkpoint in {str(checkpoints.parent)!r} "

@@ -222,10 +222,10 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             return round(fraction * n_rows) if parameters.early_stopping else 0
 
         named, verbose = self.categorical_features, bool(self.verbose)
-        found = in_memory(X, y, weight, workers, named, n_held, verbose)
-        if found[-1] is not None:
-            self._refuse_streamed()
-        return found
+        *rows, stream = in_memory(X, y, weight, workers, named, n_held, verbose)
+        if stream is not None:
+            self._refuse_streamed(stream)
+        return *rows, stream
 
     def _read(
         self, X: Any, y: Any, sample_weight: ArrayLike | None, **check: Any
@@ -331,8 +331,6 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         groups = groups_of(self.interaction_cst, self._labels, names)
         refuse_sorted_sums(groups, loss)
         if parameters.missing == "error":
-            if stream is not None:
-                stream.refuse_missing()  # counts all rows, not only those of the sample
             refuse_missing(self._inputs, rows.x)
             refuse_directed(missing, names)
         joint = self._joint_directions(missing)
@@ -356,8 +354,10 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             joint_cst=joint,
         )
 
-    def _refuse_streamed(self) -> None:
-        """Raise `ValueError` if something was asked for that needs all rows in memory."""
+    def _refuse_streamed(self, stream: Stream) -> None:
+        """Raise `ValueError` for missing values, and for what needs all rows in memory."""
+        if self.missing == "error":
+            stream.refuse_missing()  # counts all rows, not only those of the sample
         wanted = {"teacher": self.teacher is not None, "warm_start": bool(self.warm_start)}
         for name in (name for name, is_wanted in wanted.items() if is_wanted):
             raise ValueError(

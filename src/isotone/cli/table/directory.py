@@ -24,6 +24,7 @@ from isotone.data.source import Source
 from isotone.data.survey import Survey, is_small
 from isotone.data.table import Table, open_table
 from isotone.typing import Floats
+from isotone.workers import workers_of
 
 _FIRST_ROWS = 1000  # in which a column may count the rows
 
@@ -34,13 +35,15 @@ def open_rows(path: str) -> Table:
 
 
 def check_workers(table: str, workers: int, scheduler: str | None) -> None:
-    """Refuse workers for a table that is read by this process."""
+    """Refuse workers for a table that is read by this process, and those that do not answer."""
     if (workers != 1 or scheduler is not None) and not Path(table).is_dir():
         option = f"--workers {workers}" if scheduler is None else f"--scheduler {scheduler}"
         raise ValueError(
             f"`{option}` is for directories; {table!r} is not one, and threads train on it: leave "
             "the option out"
         )
+    with workers_of(scheduler, workers):  # before the first pass, which may take minutes
+        pass
 
 
 def is_streamed(table: Table) -> bool:

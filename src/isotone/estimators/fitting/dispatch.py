@@ -78,6 +78,7 @@ def learn_apart(
                     state, found[k] = _checked(k, result)
                     arrays = {name: torch.as_tensor(array) for name, array in state.items()}
                     members[k].load_state_dict(arrays)
+                    board.hear(_news(k, recipe.epochs, found[k]))  # it may have ended early
     return joined([found[k] for k in range(len(members))])
 
 
@@ -114,7 +115,7 @@ def _learn(lesson: Lesson, k: int) -> Learned:
     def tell(epochs: float, history: History) -> None:
         nonlocal told
         if time.monotonic() - told >= _SECONDS or epochs == recipe.epochs:
-            lesson.tell((k, epochs, _latest(history.training), _latest(history.validation)))
+            lesson.tell(_news(k, epochs, history))
             told = time.monotonic()
 
     history = drive(
@@ -131,8 +132,11 @@ def _learn(lesson: Lesson, k: int) -> Learned:
     return {name: value.numpy() for name, value in member.state_dict().items()}, history
 
 
-def _latest(losses: list[list[float]]) -> float | None:
-    return losses[-1][0] if losses else None
+def _news(k: int, epochs: float, history: History) -> News:
+    training, validation = (
+        losses[-1][0] if losses else None for losses in (history.training, history.validation)
+    )
+    return k, epochs, training, validation
 
 
 def _checked(k: int, result: Learned | Exception) -> Learned:
