@@ -202,3 +202,27 @@ def test_what_tasks_tell_is_heard(n: int) -> None:
         assert len(results(n, tell_square, tell, range(5))) == 5
         assert not list(doors(os.getpid()))
     assert sorted(heard) == [(task, task**2, None, "news") for task in range(5)]
+
+
+def test_a_task_on_dask_ends_when_nobody_is_left_to_hear_it(tmp_path: Path) -> None:
+    heard: list[Any] = []
+
+    def tell_on(tell: Callable[[Any], object], file: Path) -> None:  # sent, not imported
+        for k in range(3000):
+            tell((7, k))
+            with file.open("a") as told:
+                told.write(".")
+            time.sleep(0.02)
+
+    file = tmp_path / "told"
+    with cluster(tmp_path, 1) as (address, _):
+        with Client(address, timeout=60) as client, hearing(client, heard.append) as tell:
+            future = client.submit(tell_on, tell, file, retries=3)
+            assert eventually(lambda: len(heard) > 3)
+            assert not future.done()
+        counts = [0]
+        while file.stat().st_size > counts[-1]:
+            counts.append(file.stat().st_size)
+            time.sleep(1.0)
+    assert counts[-1] < 3000
+    assert heard[:3] == [(7, 0), (7, 1), (7, 2)]
