@@ -221,8 +221,8 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             fraction = parameters.validation_fraction
             return round(fraction * n_rows) if parameters.early_stopping else 0
 
-        named, verbose = self.categorical_features, bool(self.verbose)
-        *rows, stream = in_memory(X, y, weight, workers, named, n_held, verbose)
+        named = self.categorical_features
+        *rows, stream = in_memory(X, y, weight, workers, named, n_held, bool(self.verbose))
         if stream is not None:
             self._refuse_streamed(stream)
         return *rows, stream
@@ -264,22 +264,19 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     def _read_again(self, X: Any, y: Any, sample_weight: Any, **check: Any) -> Rows:
         """Rows of a warm start, complete, with the inputs of the first fit."""
         policy: Policy = "missing" if self.on_unseen == "missing" else "error"
-        features = self._inputs.encode(self._raw(densified(X)), on_unseen=policy)
-        features, y = check_X_y(features, y, dtype=np.float64, estimator=self, **check)
-        refuse_huge("X", features, self._inputs.encoded)
-        weight = _check_sample_weight(
-            sample_weight, features, dtype=np.float64, ensure_non_negative=True
-        )
-        return Rows(features, y, weight)
+        X = self._inputs.encode(self._raw(densified(X)), on_unseen=policy)
+        X, y = check_X_y(X, y, dtype=np.float64, estimator=self, **check)
+        refuse_huge("X", X, self._inputs.encoded)
+        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return Rows(X, y, weight)
 
     def _encode(self, X: Any, y: Any, **check: Any) -> tuple[Floats, Any]:
         """Features of a table without indicators, NaN where values are missing, and targets."""
         parts = [np.column_stack(self._inputs.read(raw)) for raw in self._inputs.batches(X)]
-        finite = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "estimator": self}
         table = np.concatenate(parts)
         refuse_infinite(table, self._inputs.uncompleted)
-        features, y = check_X_y(table, y, **finite, **check)
-        return features, y
+        kind = {"dtype": np.float64, "ensure_all_finite": "allow-nan", "estimator": self}
+        return tuple(check_X_y(table, y, **kind, **check))
 
     def _learn(
         self,
@@ -371,8 +368,8 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         if not all(verdict.computed for verdict in self.certificate_.missing):
             raise RuntimeError("the direction of a missing value is not proved; report a bug")
         self._start, self._started = fit.start, fixed_parameters(self)
-        self.history_, self.lipschitz_ = fit.history, fit.lipschitz
-        self.n_iter_ = fit.history.n_epochs
+        self.history_, self.n_iter_ = fit.history, fit.history.n_epochs
+        self.lipschitz_ = fit.lipschitz
 
     def _validation(self, watch: Watch) -> Rows | None:
         """Complete features and targets of the rows to validate on, if they get a score."""
