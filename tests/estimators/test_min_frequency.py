@@ -80,6 +80,13 @@ def test_the_order_of_weighted_rows_changes_nothing() -> None:
         assert pooled(least, weight[order], CITY[order]) == pooled(least, weight)
 
 
+def test_rows_that_do_not_count_make_no_pool() -> None:
+    """Nothing would be learned of it."""
+    weight = ~np.isin(CITY, ["Bern", "Genf"])
+    assert pooled(3, weight).pooled == 0
+    assert pooled(10, weight).pooled == 1
+
+
 def test_one_row_is_enough_for_one() -> None:
     assert pooled(1, np.where(CITY == "Genf", 1e-6, 1.0)).pooled == 0
 

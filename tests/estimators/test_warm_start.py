@@ -43,9 +43,31 @@ def test_a_warm_start_begins_where_the_last_fit_ended(options: dict[str, Any]) -
 
 def test_two_short_fits_are_better_than_one() -> None:
     x, y = table(600)
-    one = MonotonicRegressor(max_iter=3, random_state=0, warm_start=True).fit(x, y)
-    before = one.score(x, y)
-    assert one.set_params(max_iter=40).fit(x, y).score(x, y) > before + 0.05
+    short = MonotonicRegressor(lipschitz="learned", max_iter=5, random_state=0)
+    one, two = clone(short).fit(x, y), clone(short).set_params(warm_start=True)
+    assert two.fit(x, y).fit(x, y).score(x, y) > one.score(x, y) + 0.02
+
+
+@pytest.mark.parametrize("columns", [["b", "a"], ["a"]])
+def test_nothing_is_left_of_a_fit_once_another_one_began(columns: list[str]) -> None:
+    x, y = table(300)
+    expected = MonotonicRegressor(max_iter=3, random_state=0, warm_start=True).fit(x[columns], y)
+    model = MonotonicRegressor(max_iter=3, random_state=0, warm_start=True).fit(x, y)
+
+    def fail(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(warm_start=False).fit(x[columns], y, callbacks=[fail])
+    model.set_params(warm_start=True).fit(x[columns], y)
+    assert model.network_.fingerprint == expected.network_.fingerprint
+
+
+def test_a_handful_of_rows_is_too_few() -> None:
+    x, y = table(300)
+    model = MonotonicRegressor(max_iter=3, random_state=0, warm_start=True).fit(x, y)
+    with pytest.raises(ValueError, match="1 distinct rows; `warm_start` needs at least 12"):
+        model.fit(x[:1], y[:1])
 
 
 def test_a_warm_start_continues_after_a_pickle_bit_for_bit() -> None:

@@ -17,7 +17,7 @@ import pytest
 
 from isotone import Engine, FrozenNetwork, certify, export
 from isotone.export import json, parity
-from isotone.export.sql import postgresql, select
+from isotone.export.sql import databases, postgresql, select
 from isotone.export.sql.select import Sql
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Number
@@ -80,6 +80,16 @@ def test_the_check_has_pooled_new_and_missing_rows() -> None:
             assert np.isnan(codes[:, i]).any()
     scores = Engine(model(), on_unseen="skip")(INPUTS.decode(codes))
     assert 0 < np.isnan(scores).sum() < 0.2 * len(scores)
+
+
+@pytest.mark.parametrize("known", [("false",), ("false", "true"), ("false", "true", "1")])
+def test_sqlite_reads_its_booleans(known: tuple[str, ...]) -> None:
+    """Which are 1 and 0, unless a category is called so."""
+    frozen = model(inputs=Inputs((Number("age"), Category("on", known, pooled=1))))
+    cells = {"age": [1.0, 1.0, 1.0], "on": [True, False, "x"]}
+    texts = cells | {"on": ["1", "0", "x"] if "1" in known else ["true", "false", "x"]}
+    rows = databases.run_sqlite(Sql().select(frozen), "data", cells)
+    assert [row[0] for row in rows] == Engine(frozen)(texts).tolist()
 
 
 def test_databases_score_the_raw_table() -> None:

@@ -60,7 +60,7 @@ class Survey:
     missing : number of missing values by feature, where there are some, and the file and the row
         of the first
     levels : rows of every category, None for a missing value, by feature that has such; those of
-        ordered categories are not counted
+        ordered categories, and of more than `MAX_LABELS`, are not counted
     digest : tells the rows from others
     """
 
@@ -190,7 +190,7 @@ class _Surveying:
             self.total,
             self.classes,
             {name: (found.n, found.path, found.row) for name, found in gaps.items() if found.n},
-            {name: column.labels for name, column in features.items() if column.has_levels},
+            {name: column.labels for name, column in features.items() if column.has_counts},
             self.digest.hexdigest(),
         )
 
@@ -290,6 +290,11 @@ class _Column:
         """Whether the labels are categories without an order."""
         return self.is_category or (self.is_text and not self.is_number)
 
+    @property
+    def has_counts(self) -> bool:
+        """Whether rows of every category are counted."""
+        return self.has_levels and self._is_open
+
     def gaps(self) -> _Gaps:
         return self.blank if self.is_text and not self.has_levels else self.missing
 
@@ -339,11 +344,6 @@ class _Column:
             new = self._count(codes, texts)
             if self._is_open or not pa.types.is_floating(cells.type):
                 yield from list(new.items())[: MAX_LABELS + 1]  # numbers are no labels if so many
-        if self.has_levels and not self.is_target and not self._is_open:
-            raise ValueError(
-                f"column {name!r} holds more than {MAX_LABELS} categories, each of which would "
-                "become a feature; leave it out, or merge rare categories"
-            )
 
     def _texts(
         self, known: pa.Array, codes: Integers, name: str, where: tuple[str, Integers]

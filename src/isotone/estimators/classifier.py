@@ -118,9 +118,11 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         from that first; to keep one fitted where scikit-learn clones estimators, as in
         cross-validation, wrap it in `sklearn.frozen.FrozenEstimator`
     warm_start : whether `fit` continues with the networks of the last fit. Inputs, scaling, knots
-        and classes stay those of the first fit, and so do all parameters but those of training;
-        `random_state` no longer counts. Rows may be others, but what only the old ones said may
-        be forgotten. Not for data sets that are streamed
+        classes and the units of the target stay those of the first fit, and so do all parameters
+        but those of training; `random_state` no longer counts. Rows may be others, but what only
+        the old ones said may be forgotten. Set it before the first fit, in which members then
+        leave out rows by their values, so that more rows do not change which these are. Not for
+        data sets that are streamed
     max_iter : most epochs. Where λ is "auto", large tables take fewer, and training ends when the
         loss on left-out rows stops falling, unless the table is streamed from disk
     early_stopping : where λ is not "auto": keep the best epoch on a `validation_fraction` of the
@@ -195,7 +197,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         watch = Watch.of(eval_set, callbacks)
         watch.refuse_workers(workers)
         X, y, sample_weight, stream = self._in_memory(X, y, sample_weight, workers)
-        parameters, rows = self._read(X, y, sample_weight)
+        parameters, rows = self._read(X, y, sample_weight, stream)
         check_classification_targets(rows.y)
         if self._warm() is None:
             self.classes_ = np.unique(rows.y)

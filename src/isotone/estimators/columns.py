@@ -51,7 +51,7 @@ def _column(cells: Any, name: str, categories: Collection[str], rarity: Rarity) 
         if column.type.ordered:
             return Ordered(name, tuple(labels(column.dictionary, name).to_pylist()))
         return _category(column, name, rarity)
-    if not is_text(column.type) or not np.isinf(numbers_of(cells, name)).any():
+    if not is_text(column.type) or not np.isinf(numbers_of(column.unique(), name)).any():
         return Number(name)
     return _category(column, name, rarity)
 
@@ -127,7 +127,7 @@ def _category(column: pa.Array, name: str, rarity: Rarity) -> Category:
     found = set(pc.unique(cells).to_pylist())
     if found <= {None}:
         raise ValueError(f"column {name!r} is empty, so nothing can be learned from it; drop it")
-    rare = rarity.rare(cells)
+    rare = rarity.rare(cells, name)
     kept = found - rare
     if len(kept) + bool(rare) > MAX_CATEGORIES:
         raise ValueError(

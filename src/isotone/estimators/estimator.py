@@ -228,13 +228,14 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         return *rows, stream
 
     def _read(
-        self, X: Any, y: Any, sample_weight: ArrayLike | None, **check: Any
+        self, X: Any, y: Any, sample_weight: Any, stream: Stream | None, **check: Any
     ) -> tuple[Parameters, Rows]:
         """Checked parameters, and rows with a weight each."""
         check_choice("loss", self.loss, self._losses)
         parameters = Parameters.of(self)
         if self._warm() is not None:
             return parameters, self._read_again(X, y, sample_weight, **check)
+        self._start = None  # whatever happens now: its networks see what is about to change
         X = framed(densified(X))
         self._labels = column_names(X) if has_names(X) else None
         if self._labels is None:
@@ -248,7 +249,8 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
             self._inputs = Inputs.numbers(names)
         else:
             X = X if has_names(X) else by_names(X, names)
-            rarity = Rarity(parameters.min_frequency, weight)
+            levels = {} if stream is None else stream.survey.levels
+            rarity = Rarity(parameters.min_frequency, weight, levels)
             self._inputs = find_inputs(X, names, rarity, categories)
             X, y = self._encode(X, y, **check)
         refuse_huge("X", X, self._inputs.uncompleted)
@@ -256,10 +258,9 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _warm(self) -> Start | None:
         """Where a warm start begins; None if there is none, or nothing to begin with."""
-        if not self.warm_start or self._start is None:
-            return None
-        refuse_changes(self, self._started)
-        return self._start
+        if self.warm_start and self._start is not None:
+            refuse_changes(self, self._started)
+        return self._start if self.warm_start else None
 
     def _read_again(self, X: Any, y: Any, sample_weight: Any, **check: Any) -> Rows:
         """Rows of a warm start, complete, with the inputs of the first fit."""

@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
-from joblib import effective_n_jobs, hash
+from joblib import effective_n_jobs
+from joblib import hash as hashed
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
@@ -128,7 +129,7 @@ class Parameters:
 def fixed_parameters(estimator: BaseEstimator) -> dict[str, str]:
     """What must stay the same if a fit is to continue with networks of the last one, hashed."""
     given = estimator.get_params(deep=False)
-    return {name: hash(value) for name, value in given.items() if name not in _OF_TRAINING}
+    return {name: hashed(value) for name, value in given.items() if name not in _OF_TRAINING}
 
 
 def refuse_changes(estimator: BaseEstimator, before: Mapping[str, str]) -> None:

@@ -74,7 +74,8 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         watch = Watch.of(eval_set, callbacks)
         watch.refuse_workers(workers)
         X, y, sample_weight, stream = self._in_memory(X, y, sample_weight, workers)
-        parameters, rows = self._read(X, y, sample_weight, multi_output=True, y_numeric=True)
+        check = {"multi_output": True, "y_numeric": True}
+        parameters, rows = self._read(X, y, sample_weight, stream, **check)
         if self._warm() is None:
             self._one_column = rows.y.ndim == 1
             self._n_targets = 1 if self._one_column else rows.y.shape[1]

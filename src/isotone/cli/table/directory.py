@@ -77,7 +77,7 @@ def survey_rows(
         held = found.held
         weight = None if how.weights is None else held.weight
         return target, training, Sample(held.X, target_values(target, held.cells), weight)
-    inputs = how.find_inputs(columns, sample.X, sample.weight)
+    inputs = how.find_inputs(columns, sample.X, sample.weight, found.levels)
     return target, training, read_validation(columns, inputs, sample.X, target, how)
 
 

@@ -19,7 +19,7 @@ from isotone.cli.table.target import TargetColumn, read_target
 from isotone.cli.terminal import warn
 from isotone.data.table import Table, open_table
 from isotone.estimators.columns import MAX_CATEGORIES, find_inputs
-from isotone.estimators.pooling import Rarity
+from isotone.estimators.pooling import Levels, Rarity
 from isotone.inputs.cells import finite_or_blank, holds_text, is_text, labels
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Ordered
@@ -65,10 +65,12 @@ class Reading:
     positive: str | None
     min_frequency: float
 
-    def find_inputs(self, columns: Columns, X: pa.Table, weight: Reals | None) -> Inputs:
+    def find_inputs(
+        self, columns: Columns, X: pa.Table, weight: Reals | None, levels: Levels | None = None
+    ) -> Inputs:
         """What the columns of training rows hold, as an estimator will find it."""
         given = None if weight is None else weight.astype(np.float64)
-        return find_inputs(X, columns.features, Rarity(self.min_frequency, given))
+        return find_inputs(X, columns.features, Rarity(self.min_frequency, given, levels or {}))
 
 
 def read_rows(table: Table, columns: Columns, how: Reading) -> tuple[TargetColumn, Sample, Sample]:

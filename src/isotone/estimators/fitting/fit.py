@@ -97,6 +97,11 @@ def _fit_on(start: Start, task: Task, parameters: Parameters, run: Run) -> Fit:
     run = replace(run, seed=start.seed, checkpoints=None)
     learned = start.resume(task, parameters)
     if start.is_searched:
+        if len(task.rows) < automatic.FEWEST:
+            raise ValueError(
+                f"`X` has {len(task.rows)} distinct rows; `warm_start` needs at least "
+                f"{automatic.FEWEST} here, some of which every member leaves out: give more"
+            )
         recipe = _searched_recipe(task, parameters, run.seed)
         return _mixed(train(learned, recipe, run), run.seed)
     ((trial, members),) = learned

@@ -10,7 +10,8 @@ quarter of few, less if there are more members.
    epoch and continue at a lower rate.
 3. Candidates are mixed with the weights that have the least loss on left-out rows.
 
-The average is the model. No row decided about a member that had seen it.
+The average is the model. No row decided about a member that had seen it, but for warm starts with
+very few rows.
 """
 
 from __future__ import annotations

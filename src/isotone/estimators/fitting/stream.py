@@ -24,7 +24,7 @@ from isotone.data.dataset import Dataset, open_dataset
 from isotone.data.source import Source
 from isotone.data.survey import MAX_LABELS, Survey, is_small, joined, take_survey
 from isotone.data.table import index_columns
-from isotone.estimators.columns import MAX_CATEGORIES, check_categories
+from isotone.estimators.columns import check_categories
 from isotone.estimators.fitting.conversion import Conversion, Targets, values_of
 from isotone.estimators.fitting.dispatch import learn_apart, refuse_apart
 from isotone.estimators.fitting.members import Design, Run, drive
@@ -215,23 +215,7 @@ def survey(source: Source, n_held: int, verbose: bool) -> Survey:
     """The survey of a source; a bar shows the time left."""
     with Progress(disable=not verbose) as bar:
         task = bar.add_task("first pass", total=source.dataset.n_rows)
-        found = take_survey(source, n_held=n_held, on_rows=lambda n: bar.advance(task, n))
-    _refuse_many(found)
-    return found
-
-
-def _refuse_many(found: Survey) -> None:
-    """Raise `ValueError` for more categories than may become features."""
-    for name, rows in found.levels.items():
-        if len(rows) > MAX_CATEGORIES:
-            largest = sorted(rows.values(), reverse=True)[: MAX_CATEGORIES - 1]
-            share = sum(largest) / found.n_rows
-            raise ValueError(
-                f"column {name!r} holds {len(rows)} categories in {found.n_rows:,} rows, each of "
-                f"which would become a feature; at most {MAX_CATEGORIES} can: leave it out, or "
-                f"merge rare categories, as {share:.1%} of the rows have one of the "
-                f"{len(largest)} most frequent"
-            )
+        return take_survey(source, n_held=n_held, on_rows=lambda n: bar.advance(task, n))
 
 
 def read_all(source: Source) -> tuple[pa.Table, NDArray[Any], Floats | None]:

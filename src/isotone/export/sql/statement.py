@@ -106,8 +106,12 @@ class Statement:
             for text, k in places.items()
         )
         known += "" if other is None else f" ELSE {literal(other, self.dialect)}"
-        whole = any(text.lstrip("-").isdecimal() for text in places)
-        return f"CASE {self._trimmed(self._as_read(name) if whole else name)} {known} END"
+        cell = name
+        if any(text.lstrip("-").isdecimal() for text in places):
+            cell = self._as_read(name)
+        elif self.dialect == "sqlite" and {"true", "false"} & places.keys():
+            cell = self._as_boolean(name)
+        return f"CASE {self._trimmed(cell)} {known} END"
 
     def if_missing(self, kind: str, name: str, yes: str, no: str) -> str:
         """One of two expressions, by whether a cell of the table holds nothing."""
@@ -146,6 +150,12 @@ class Statement:
         is_whole = f"typeof({name}) IN {floats} AND {text} LIKE '%.0'"
         without = f"substr({text}, 1, length({text}) - 2)"
         return f"CASE WHEN {is_whole} THEN {without} ELSE {text} END"
+
+    def _as_boolean(self, name: str) -> str:
+        """SQLite stores true and false as 1 and 0."""
+        is_bit = f"typeof({name}) = 'integer' AND {name} IN (0, 1)"
+        word = f"CASE {name} WHEN 1 THEN 'true' ELSE 'false' END"
+        return f"CASE WHEN {is_bit} THEN {word} ELSE {self._as_text(name)} END"
 
     def _double(self, name: str) -> str:
         return f"CAST({name} AS {'DOUBLE' if self.dialect == 'duckdb' else 'DOUBLE PRECISION'})"
