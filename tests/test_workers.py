@@ -47,6 +47,20 @@ def die_once(folder: Path, task: int) -> int:
     return -1
 
 
+class Mortal:
+    """Kills the first process that unpacks it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return die_once, (self.folder, 0)
+
+
+def weigh(shared: tuple[Mortal, bytes], task: int) -> int:
+    return len(shared[1])
+
+
 def die(shared: None, task: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -75,6 +89,12 @@ def eventually(check: Callable[[], bool]) -> bool:
     while not check() and time.monotonic() < deadline:
         time.sleep(0.02)
     return check()
+
+
+def test_a_process_may_die_before_it_has_begun(tmp_path: Path) -> None:
+    found = results(2, weigh, (Mortal(tmp_path), bytes(2**20)), range(3))
+    assert (tmp_path / "died").exists()
+    assert sorted(found) == [(k, 2**20) for k in range(3)]
 
 
 @pytest.mark.parametrize("n", [1, 2])

@@ -7,8 +7,10 @@ use a Dask scheduler is up to whoever runs it: see the documentation of Dask abo
 
 from __future__ import annotations
 
+import io
 import multiprocessing
 import os
+import pickle
 import secrets
 import signal
 import threading
@@ -17,8 +19,10 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import reduction
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from isotone.extras import lacking
 
@@ -208,7 +212,17 @@ def _in_processes(
     """Tasks once each, until a process dies; all processes end when this ends, at the latest."""
     theirs, ours = _SPAWN.Pipe(duplex=False)
     n = min(processes.n, len(tasks))
-    pool = ProcessPoolExecutor(n, _SPAWN, _start, (theirs, function, shared))
+    with TemporaryFile() as file:
+        parcel = _Parcel((function, shared), file)
+        given: Any = theirs, parcel  # which is what it holds once it has arrived
+        pool = ProcessPoolExecutor(n, _SPAWN, _start, given)
+        yield from _finish(pool, tasks, theirs, ours)
+
+
+def _finish(
+    pool: ProcessPoolExecutor, tasks: list[Any], theirs: Connection, ours: Connection
+) -> Generator[tuple[Any, Any]]:
+    """Tasks with their results as they come; then the processes end, by a pipe that is closed."""
     try:
         futures = {pool.submit(_run, task): task for task in tasks}
         for future in as_completed(futures):
@@ -221,13 +235,58 @@ def _in_processes(
         theirs.close()
 
 
+class _Parcel:
+    """Anything, for processes to unpack once they run; it lies in a file without a name.
+
+    What processes are started with must be small: it goes through a pipe, on which a parent would
+    wait forever for a process that has died.
+    """
+
+    def __init__(self, content: Any, file: IO[bytes]) -> None:
+        self.pipes: list[Connection] = []  # can only be given to a process when it is started
+        self.file = file.fileno()
+        pickler = pickle.Pickler(file)
+        pickler.persistent_id = self._number  # type: ignore[method-assign]
+        pickler.dump(content)
+        file.flush()
+        self.size = file.tell()
+
+    def _number(self, part: Any) -> int | None:
+        if not isinstance(part, Connection):
+            return None
+        self.pipes.append(part)
+        return len(self.pipes) - 1
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _unpack, (reduction.DupFd(self.file), self.size, self.pipes)
+
+
+def _unpack(file: Any, size: int, pipes: list[Connection]) -> Any:
+    found = file.detach()
+    try:
+        unpickler = pickle.Unpickler(io.BytesIO(_read_all(found, size)))
+    finally:
+        os.close(found)
+    unpickler.persistent_load = pipes.__getitem__  # type: ignore[method-assign]
+    return unpickler.load()
+
+
+def _read_all(file: int, size: int) -> bytes:
+    """All of a file whose position others share."""
+    parts, done = [], 0
+    while done < size:
+        parts.append(os.pread(file, size - done, done))
+        done += len(parts[-1])
+    return b"".join(parts)
+
+
 _work: tuple[Callable[..., Any], Any]
 
 
-def _start(lifeline: Connection, function: Callable[..., Any], shared: Any) -> None:
+def _start(lifeline: Connection, work: tuple[Callable[..., Any], Any]) -> None:
     """In every process: what to do, and with whom to end."""
     global _work
-    _work = function, shared
+    _work = work
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the business of the parent
     threading.Thread(target=_end_with, args=(lifeline,), daemon=True).start()
 
