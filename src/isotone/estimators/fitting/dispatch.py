@@ -26,7 +26,7 @@ from isotone.training.recipe import History, Recipe, describe, progress_bar
 from isotone.training.rows import Rows
 from isotone.workers import Workers, hearing, run
 
-_SECONDS = 0.5  # between two news of a member
+_SECONDS = 0.5  # between two reports on a member
 
 News = tuple[int, float, float | None, float | None]  # member, epochs done, latest losses
 Learned = tuple[dict[str, NDArray[Any]], History]
