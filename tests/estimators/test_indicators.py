@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from isotone import MonotonicRegressor
-from isotone.estimators.fitting.indicators import is_run, runs_of
+from isotone.estimators.preparation.indicators import is_run, runs_of
 from isotone.inputs.chain import Inputs
 
 

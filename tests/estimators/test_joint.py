@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import isotone
-from isotone.estimators.fitting.oblique import Oblique, independent
+from isotone.estimators.preparation.oblique import Oblique, independent
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, change_first
 from isotone.inputs.scaling import Scaling

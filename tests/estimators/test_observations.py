@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isotone.estimators.fitting.observations import folds, hold_out, observations
+from isotone.estimators.preparation.observations import folds, hold_out, observations
 from isotone.training.rows import Rows
 
 

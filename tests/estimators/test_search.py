@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import isotone
-from isotone.estimators.fitting.knots import knots_of
-from isotone.estimators.fitting.view import View
+from isotone.estimators.preparation.knots import knots_of
+from isotone.estimators.preparation.view import View
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Number
 from isotone.inputs.scaling import Scaling

@@ -17,7 +17,7 @@ import isotone
 from isotone import Category, MonotonicClassifier, MonotonicRegressor, Scaling
 from isotone.data import survey
 from isotone.estimators.fitting import members
-from isotone.estimators.fitting.view import View
+from isotone.estimators.preparation.view import View
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Number
 from isotone.training import chunks

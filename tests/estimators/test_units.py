@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import isotone
 from isotone import MonotonicNetwork
-from isotone.estimators.fitting.units import TargetUnits, sort_outputs
+from isotone.estimators.preparation.units import TargetUnits, sort_outputs
 from isotone.freezing.margin import certified
 
 

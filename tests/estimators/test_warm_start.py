@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from isotone import MonotonicRegressor
 from isotone.data import survey
-from isotone.estimators.fitting.observations import lasting_folds, observations
+from isotone.estimators.preparation.observations import lasting_folds, observations
 from isotone.training.rows import Rows
 from people import classifier, people, prices, regressor
 

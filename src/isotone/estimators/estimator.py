@@ -25,15 +25,10 @@ from isotone.checks import check_choice
 from isotone.estimators.columns import check_categories, find_inputs, refuse_missing
 from isotone.estimators.directions import by_name, directions, joint_directions, spread
 from isotone.estimators.fitting.fit import Fit, fit_network
-from isotone.estimators.fitting.knots import check_knots
 from isotone.estimators.fitting.members import Run
-from isotone.estimators.fitting.missing import complete, refuse_directed
-from isotone.estimators.fitting.oblique import check_joined
-from isotone.estimators.fitting.observations import taught_observations
 from isotone.estimators.fitting.start import Start
 from isotone.estimators.fitting.stream import Stream, in_memory
 from isotone.estimators.fitting.trial import Task
-from isotone.estimators.fitting.units import TargetUnits
 from isotone.estimators.importance import importances
 from isotone.estimators.interactions import groups_of, refuse_apart, refuse_sorted_sums
 from isotone.estimators.parameters import (
@@ -48,6 +43,11 @@ from isotone.estimators.parameters import (
     refuse_changes,
 )
 from isotone.estimators.pooling import Rarity
+from isotone.estimators.preparation.knots import check_knots
+from isotone.estimators.preparation.missing import complete, refuse_directed
+from isotone.estimators.preparation.oblique import check_joined
+from isotone.estimators.preparation.observations import taught_observations
+from isotone.estimators.preparation.units import TargetUnits
 from isotone.estimators.validation import (
     SparseTable,
     by_names,

@@ -14,8 +14,8 @@ from sklearn.metrics import d2_pinball_score, r2_score
 from isotone.checks import check_finite
 from isotone.estimators.directions import is_table
 from isotone.estimators.estimator import MonotonicEstimator
-from isotone.estimators.fitting.units import TargetUnits
 from isotone.estimators.parameters import Watch
+from isotone.estimators.preparation.units import TargetUnits
 from isotone.estimators.teacher import refuse_loss, values
 from isotone.estimators.validation import refuse_huge
 from isotone.losses import LOSSES, Quantile

@@ -1,1 +1,1 @@
-"""From checked rows to one frozen network: views, members, the search and the fit."""
+"""From prepared rows to one frozen network: trials, members, the search and the fit."""

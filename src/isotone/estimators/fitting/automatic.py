@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from isotone.estimators.directions import spread
-from isotone.estimators.fitting.observations import folds, hold_out
+from isotone.estimators.preparation.observations import folds, hold_out
 from isotone.inputs.scaling import Kind, Log, Scaling
 from isotone.training.rows import Rows
 from isotone.typing import Floats, Indices

@@ -16,12 +16,12 @@ from isotone.estimators.directions import check_lipschitz
 from isotone.estimators.fitting import automatic
 from isotone.estimators.fitting.members import Run, learn, scan
 from isotone.estimators.fitting.mixture import Found, mix
-from isotone.estimators.fitting.observations import hold_out
 from isotone.estimators.fitting.search import candidates, plan, scout, search, train
 from isotone.estimators.fitting.start import Start
 from isotone.estimators.fitting.stream import Stream
 from isotone.estimators.fitting.trial import Task, Trial
 from isotone.estimators.parameters import Parameters
+from isotone.estimators.preparation.observations import hold_out
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Inputs
 from isotone.nn.network import MonotonicNetwork

@@ -24,9 +24,9 @@ import numpy as np
 from isotone.estimators.fitting import automatic
 from isotone.estimators.fitting.members import Run, learn
 from isotone.estimators.fitting.mixture import MOST_COPIES, Found
-from isotone.estimators.fitting.observations import folds, lasting_folds
 from isotone.estimators.fitting.trial import Task, Trial
 from isotone.estimators.parameters import Parameters
+from isotone.estimators.preparation.observations import folds, lasting_folds
 from isotone.inputs.columns import Number
 from isotone.nn.network import MonotonicNetwork
 from isotone.training.recipe import Recipe

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from isotone.estimators.columns import spread_directions
 from isotone.estimators.fitting import automatic
-from isotone.estimators.fitting.indicators import is_run, runs_of
-from isotone.estimators.fitting.knots import knots_of
 from isotone.estimators.fitting.members import Design
-from isotone.estimators.fitting.missing import reaches
-from isotone.estimators.fitting.oblique import Oblique, independent
-from isotone.estimators.fitting.units import TargetUnits, sort_outputs
-from isotone.estimators.fitting.view import View
 from isotone.estimators.parameters import Parameters, Units
+from isotone.estimators.preparation.indicators import is_run, runs_of
+from isotone.estimators.preparation.knots import knots_of
+from isotone.estimators.preparation.missing import reaches
+from isotone.estimators.preparation.oblique import Oblique, independent
+from isotone.estimators.preparation.units import TargetUnits, sort_outputs
+from isotone.estimators.preparation.view import View
 from isotone.freezing.freeze import freeze_uncertified
 from isotone.frozen.joint import JointDirection
 from isotone.frozen.network import FrozenNetwork

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from isotone.estimators.fitting.oblique import Oblique
+from isotone.estimators.preparation.oblique import Oblique
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category
 from isotone.inputs.knots import Knots

@@ -17,8 +17,8 @@ import numpy as np
 
 from isotone.certificate.missing import value_range
 from isotone.estimators.columns import fills_of
-from isotone.estimators.fitting.knots import column_knots
-from isotone.estimators.fitting.view import View
+from isotone.estimators.preparation.knots import column_knots
+from isotone.estimators.preparation.view import View
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Column, Number, Ordered, missing_name
 from isotone.typing import Floats, Signs

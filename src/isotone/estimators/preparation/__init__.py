@@ -1,0 +1,1 @@
+"""Preparation: what rows, columns and targets become before members learn from them."""
