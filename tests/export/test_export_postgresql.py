@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,17 +24,6 @@ from isotone.frozen.steps import Pointwise
 from networks import by_hand, draw_network, every_step, small
 
 nonzero = st.floats(allow_nan=False, allow_infinity=False).filter(bool)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[postgresql.Run]:
-    try:
-        postgresql.find_server()
-        postgresql._account()
-    except postgresql.NoServerError as error:
-        pytest.skip(str(error))
-    with postgresql.server() as run:
-        yield run
 
 
 @pytest.fixture

@@ -127,25 +127,19 @@ def test_databases_read_categories_as_isotone_does(
     np.testing.assert_array_equal(np.array(found, float)[:, 0], scores)
 
 
-def test_postgresql_pools_as_well(tmp_path: Path) -> None:
-    try:
-        postgresql.find_server()
-        postgresql._account()
-    except postgresql.NoServerError as error:
-        pytest.skip(str(error))
-    with postgresql.server() as run:
-        found = run(Sql("postgresql", "t").select(model()), "t", RAW)
-        np.testing.assert_array_equal(np.array(found, np.float64)[:, 0], expected())
-        codes = parity.check_rows(model(), 300)
-        X = INPUTS.decode(codes)
-        found = run(Sql("postgresql", "t").select(model()), "t", X)
-        scores = Engine(model(), on_unseen="skip")(X)
+def test_postgresql_pools_as_well(server: postgresql.Run) -> None:
+    found = server(Sql("postgresql", "t").select(model()), "t", RAW)
+    np.testing.assert_array_equal(np.array(found, np.float64)[:, 0], expected())
+    codes = parity.check_rows(model(), 300)
+    X = INPUTS.decode(codes)
+    found = server(Sql("postgresql", "t").select(model()), "t", X)
+    scores = Engine(model(), on_unseen="skip")(X)
+    np.testing.assert_array_equal(np.array(found, np.float64)[:, 0], scores)
+    for inputs in (ZONE, KNOWN):
+        frozen, cells = model(inputs=inputs), CELLS[1]
+        found = server(Sql("postgresql", "t").select(frozen), "t", {"zone": cells})
+        scores = Engine(frozen, on_unseen="skip")({"zone": cells})
         np.testing.assert_array_equal(np.array(found, np.float64)[:, 0], scores)
-        for inputs in (ZONE, KNOWN):
-            frozen, cells = model(inputs=inputs), CELLS[1]
-            found = run(Sql("postgresql", "t").select(frozen), "t", {"zone": cells})
-            scores = Engine(frozen, on_unseen="skip")({"zone": cells})
-            np.testing.assert_array_equal(np.array(found, np.float64)[:, 0], scores)
 
 
 def test_onnx_takes_new_strings(tmp_path: Path) -> None:

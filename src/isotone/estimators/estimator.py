@@ -217,9 +217,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         """Rows in memory, or a sample of the stream behind them."""
 
         def n_held(n_rows: int) -> int:
-            parameters = Parameters.of(self)  # before anything is read
-            fraction = parameters.validation_fraction
-            return round(fraction * n_rows) if parameters.early_stopping else 0
+            return Parameters.of(self).n_held(n_rows)  # checked before anything is read
 
         named = self.categorical_features
         *rows, stream = in_memory(X, y, weight, workers, named, n_held, bool(self.verbose))

@@ -119,6 +119,10 @@ class Parameters:
         chosen = (self.lipschitz, self.knots, self.scaling)
         return all(isinstance(value, str) and value == "auto" for value in chosen)
 
+    def n_held(self, n_rows: int) -> int:
+        """How many rows of a stream are held out to validate members on."""
+        return round(self.validation_fraction * n_rows) if self.early_stopping else 0
+
     def threads(self) -> int:
         """How many threads may train: `n_jobs`, where -1 is one per core, or as many as torch."""
         if self.n_jobs is None:
