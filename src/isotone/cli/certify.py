@@ -114,10 +114,8 @@ def _describe_rounding(certificate: Certificate) -> str:
 
 
 def _describe_limits(certificate: Certificate) -> str:
-    joint, clip = (
-        ", but for joint directions" if certificate.joint else "",
-        f"{certificate.clip:g}",
-    )
+    joint = ", but for joint directions" if certificate.joint else ""
+    clip = f"{certificate.clip:g}"
     return (
         "Not guaranteed: that scores are accurate, on these or other data. A direction is about "
         f"one feature that changes while all others stay the same{joint}. A feature whose scaled "

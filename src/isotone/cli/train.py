@@ -42,7 +42,7 @@ from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import file_name
 from isotone.locks import making, sole_use
 from isotone.typing import ClassificationLoss, Gaps, RegressionLoss
-from isotone.workers import workers_of
+from isotone.workers import Workers, workers_of
 
 if TYPE_CHECKING:
     from isotone.estimators.estimator import MonotonicEstimator
@@ -199,9 +199,9 @@ def train(
     )
     made_from = {"table": file_name(table), "target": target, "rows": len(training.X)}
     made_from["random_state"] = random_state
-    if is_streamed(source):
-        training = replace(training, workers=(scheduler, workers))
-    metrics = _make(estimator, training, held_out, destination, made_from, resume)
+    where = (scheduler, workers) if is_streamed(source) else (None, 1)
+    with workers_of(*where) as chosen:
+        metrics = _make(estimator, training, held_out, destination, made_from, resume, chosen)
     levels = estimator.network_.provenance.get("quantiles")
     about = f"quantile {levels[0]:g} of {learned.name}" if levels else learned.describe()
     _report(estimator.certificate_, about, metrics, destination.model)
@@ -265,10 +265,11 @@ def _make(
     destination: Destination,
     made_from: dict[str, Any],
     resume: bool,
+    workers: Workers,
 ) -> dict[str, float]:
     """Fit, judge and write, alone in the room of the results; the metrics."""
     with sole_use(destination.room), making(destination.checkpoints):
-        _fit(estimator, training, destination.checkpoints, resume)
+        _fit(estimator, training, destination.checkpoints, resume, workers)
         metrics = _judge(estimator, held_out)
         provenance = dict(estimator.network_.provenance) | made_from
         network = replace(estimator.network_, provenance=provenance)  # certified as it was
@@ -279,15 +280,16 @@ def _make(
     return metrics
 
 
-def _fit(estimator: MonotonicEstimator, rows: Sample, checkpoints: Path, resume: bool) -> None:
+def _fit(
+    estimator: MonotonicEstimator, rows: Sample, checkpoints: Path, resume: bool, workers: Workers
+) -> None:
     from isotone.training.checkpoint import CheckpointError
 
     if not resume:
         remove_checkpoints(checkpoints)
     estimator.keep_checkpoints(checkpoints)
     try:
-        with workers_of(*rows.workers) as chosen:
-            estimator.fit(rows.X, rows.y, sample_weight=rows.weight, workers=chosen)
+        estimator.fit(rows.X, rows.y, sample_weight=rows.weight, workers=workers)
     except CheckpointError as error:
         raise ValueError(
             f"`--resume` is impossible: the checkpoint in {str(checkpoints.parent)!r} "

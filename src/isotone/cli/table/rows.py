@@ -38,7 +38,6 @@ class Sample:
     X: Any  # a table of Arrow, or a stream, which has its own targets and weights
     y: Any
     weight: Reals | None
-    workers: tuple[str | None, int] = (None, 1)  # address and number, for a stream
 
     def take(self, rows: Indices) -> Sample:
         weight = None if self.weight is None else self.weight[rows]
