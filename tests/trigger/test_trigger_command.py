@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import isotone
 from isotone.cli import main
 from isotone.data.table import write_table
 from isotone.trigger.candidates import Candidates, read_candidates
+from isotone.trigger.record import Point, read_point
 from networks import small
 
 FROZEN = small()
@@ -53,7 +56,8 @@ def write(path: Path, **changes: Any) -> str:
 def run(tmp_path: Path, table: str, *words: str, event: str = "run,event") -> int:
     FROZEN.save(tmp_path / "model.isotone")
     given = ["--target", "is_signal", "--event", event, "--n-events", str(N_EVENTS)]
-    rates = [] if "--max-rate" in words else ["--max-rate", "660e3"]
+    limited = "--max-rate" in words or "--threshold" in words
+    rates = [] if limited else ["--max-rate", "660e3"]
     with pytest.raises(SystemExit) as exit_:
         main(["trigger", str(tmp_path / "model.isotone"), table, *given, *rates, *words])
     return int(exit_.value.code or 0)
@@ -96,7 +100,71 @@ def test_the_command_tells_what_it_found(
     said = capsys.readouterr().out
     assert "a candidate passes if its score is at least that" in said
     assert "of 4,000" in said
-    assert said.count("±") == 1 + 1 + 2 + 20
+    assert said.count("±") == 1 + 1 + 2 + 20 + 2 * 6
+
+
+def test_a_threshold_that_is_given_has_the_rate_that_it_was_chosen_for(tmp_path: Path) -> None:
+    table = write(tmp_path / "t.parquet")
+    one, two = tmp_path / "one.json", tmp_path / "two.json"
+    rates = ["--rates", "200e3,660e3,1e6", "--block", "run"]
+    assert run(tmp_path, table, *rates, "--out", str(one)) == 0
+    chosen = json.loads(one.read_text())
+    given = ["--threshold", repr(chosen["threshold"])]
+    assert run(tmp_path, table, *given, *rates, "--out", str(two)) == 0
+    found = json.loads(two.read_text())
+    for name in ("threshold", "rate", "rate_error", "n_passed", "groups", "rate_curve"):
+        assert found[name] == chosen[name]
+    curve = chosen["rate_curve"]
+    assert curve["max_rate"] == [200e3, 660e3, 1e6]
+    assert curve["threshold"][1] == chosen["threshold"]
+    assert curve["rate_error"][1] == chosen["rate_error"]
+    assert curve["passed"][1] == chosen["groups"]["all"]["passed"][0]
+    assert sorted(curve["threshold"], reverse=True) == curve["threshold"]
+    assert sorted(curve["efficiency"]) == curve["efficiency"]
+
+
+def test_the_result_says_which_model_rule_settings_and_tables(tmp_path: Path) -> None:
+    table, out = write(tmp_path / "t.parquet"), tmp_path / "point.json"
+    assert run(tmp_path, table, "--group", "channel", "--out", str(out)) == 0
+    found = json.loads(out.read_text())
+    assert found["fingerprint"] == FROZEN.fingerprint
+    assert (found["rule"], found["isotone"]) == (">=", isotone.__version__)
+    assert found["settings"]["max_rate"] == 660e3
+    assert found["settings"]["group"] == ["channel"]
+    assert found["settings"]["event"] == "run,event"
+    data = Path(table).read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    assert found["tables"] == [{"path": table, "bytes": len(data), "sha256": digest}]
+    point = read_point(out)
+    point.check(FROZEN)
+    assert point == Point(found["threshold"], FROZEN.fingerprint)
+    with pytest.raises(
+        ValueError, match=r"was chosen for the model .* but this one is .*run `iso"
+    ):
+        point.check(small(seed=1))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"threshold": None}, "has the threshold None, which is not a number"),
+        ({"threshold": True}, "has the threshold True, which is not a number"),
+        ({"rule": ">"}, "has the rule '>' instead of '>='"),
+        ({"fingerprint": 3}, "names no model"),
+        ({"format": 2}, "has no format 1"),
+    ],
+)
+def test_a_file_that_is_no_result_is_refused(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    good = {"format": 1, "threshold": 1, "rule": ">=", "fingerprint": "a"}
+    path = tmp_path / "point.json"
+    path.write_text(json.dumps(good | change))
+    with pytest.raises(ValueError, match=f"{re.escape(message)}; it must be what `isotone trigg"):
+        read_point(path)
+    path.write_text('{"threshold": NaN}')
+    with pytest.raises(ValueError, match=r"is not JSON \(NaN is not a number\)"):
+        read_point(path)
 
 
 def test_candidates_of_signal_and_background_are_never_one_event(tmp_path: Path) -> None:
@@ -129,6 +197,10 @@ ERRORS: list[tuple[str, dict[str, Any], str]] = [
     ("--max-rate 1", {}, "`--max-rate 1` allows less than one of 4000 events"),
     ("--n-events 10", {}, "`--n-events 10` is less than the"),
     ("--input-rate -1", {}, "`--input-rate -1.0` must be positive"),
+    ("--max-rate 660e3 --threshold 0", {}, "and both were given; give one of them"),
+    ("--threshold nan", {}, "`--threshold nan` must be finite; choose one among the scores"),
+    ("--rates a,b", {}, "`--rates a,b` must be numbers separated by commas"),
+    ("--rates 40e6", {}, "`--max-rate 4e+07` must lie between 0 and the input rate"),
 ]
 
 

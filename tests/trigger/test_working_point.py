@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from isotone import certify
 from isotone.certificate.robustness import Decisions
 from isotone.report.outcomes import Outcomes
+from isotone.trigger.curve import rate_curve, usual_rates
 from isotone.trigger.efficiency import Efficiency, by_bin, by_group, quantile_edges
-from isotone.trigger.working_point import Exposure, best_scores, choose
+from isotone.trigger.working_point import Exposure, at_threshold, best_scores, choose
 from networks import by_hand
 
 SCORES = st.lists(st.integers(-5, 20).map(float), min_size=1, max_size=40)
@@ -59,6 +60,23 @@ def test_the_report_and_the_certificate_decide_as_the_trigger(
         decisions = certify(frozen).decisions(threshold)
         assert isinstance(decisions, Decisions)
         assert decisions._gap(best)[0].tolist() == passed
+
+
+@given(SCORES, st.floats(1e4, 9.9e5), st.sampled_from([None, 0.5, 5.0]))
+def test_a_rate_curve_holds_the_working_points_and_never_falls(
+    scores: list[float], max_rate: float, pileup: float | None
+) -> None:
+    best, exposure = np.array(scores), Exposure(100, 1e6, pileup)
+    signal = np.concatenate([best + 1.0, [-math.inf]])
+    rates = usual_rates(max_rate, exposure)
+    assert all(exposure.n_allowed(rate) > 0 for rate in rates)
+    curve = rate_curve(best, signal, exposure, rates)
+    for rate, point, k in zip(rates, curve.points, curve.efficiency.n_passed, strict=True):
+        assert point == choose(best, exposure, rate)
+        assert point == at_threshold(best, exposure, point.threshold)
+        assert k == (signal >= point.threshold).sum()
+    assert (np.diff(curve.efficiency.n_passed) >= 0).all()
+    assert (np.diff(curve.rates) >= 0).all()
 
 
 def test_the_error_is_that_of_a_bootstrap_of_blocks() -> None:

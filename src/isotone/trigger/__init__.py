@@ -7,20 +7,27 @@ from typing import TYPE_CHECKING
 from isotone.names import by_name, resolver
 
 if TYPE_CHECKING:
+    from isotone.trigger.curve import RateCurve as RateCurve
+    from isotone.trigger.curve import rate_curve as rate_curve
     from isotone.trigger.efficiency import Efficiency as Efficiency
     from isotone.trigger.efficiency import by_bin as by_bin
     from isotone.trigger.efficiency import by_group as by_group
     from isotone.trigger.efficiency import in_groups as in_groups
     from isotone.trigger.efficiency import quantile_edges as quantile_edges
+    from isotone.trigger.record import Point as Point
+    from isotone.trigger.record import read_point as read_point
     from isotone.trigger.working_point import Exposure as Exposure
     from isotone.trigger.working_point import WorkingPoint as WorkingPoint
+    from isotone.trigger.working_point import at_threshold as at_threshold
     from isotone.trigger.working_point import best_scores as best_scores
     from isotone.trigger.working_point import choose as choose
 
 _HOME = by_name(
     {
         "efficiency": ("Efficiency", "by_bin", "by_group", "in_groups", "quantile_edges"),
-        "working_point": ("Exposure", "WorkingPoint", "best_scores", "choose"),
+        "curve": ("RateCurve", "rate_curve"),
+        "record": ("Point", "read_point"),
+        "working_point": ("Exposure", "WorkingPoint", "at_threshold", "best_scores", "choose"),
     }
 )
 

@@ -121,7 +121,27 @@ def choose(
     ranked = np.sort(best)[::-1]
     # the first that must not pass, and all that tie with it, are just below
     loosest = np.nextafter(ranked[n_allowed], np.inf) if n_allowed < len(ranked) else ranked[-1]
-    threshold = float(loosest)
+    return at_threshold(best, exposure, float(loosest), block)
+
+
+def at_threshold(
+    best: Floats, exposure: Exposure, threshold: float, block: NDArray[Any] | None = None
+) -> WorkingPoint:
+    """The output rate at a threshold that is given.
+
+    Parameters
+    ----------
+    best, block : as for `choose`
+
+    Examples
+    --------
+    >>> point = at_threshold(np.array([0.1, 0.9, 0.5, 0.7]), Exposure(100, input_rate=1e6), 0.5)
+    >>> point.rate, point.n_passed
+    (30000.0, 3)
+    """
+    _check(best, exposure)
+    if not math.isfinite(threshold):
+        raise ValueError(f"`threshold={threshold}` must be finite; choose one among the scores")
     passed = best >= threshold
     n_passed = int(passed.sum())
     counts = _per_block(passed, block)
@@ -149,7 +169,9 @@ def best_scores(scores: Floats, event: NDArray[Any]) -> tuple[Floats, Indices]:
 
 def _check(best: Floats, exposure: Exposure) -> None:
     if len(best) == 0:
-        raise ValueError("no background event has a candidate; a threshold by rate needs some")
+        raise ValueError(
+            "no background event has a candidate; a rate needs some: give more events"
+        )
     if not np.isfinite(best).all():
         raise ValueError("`best` holds scores that are not finite; drop such candidates first")
     if len(best) > exposure.n_events:

@@ -1,0 +1,87 @@
+"""The rate curve: what efficiency a trigger has at every output rate that one might afford."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isotone.trigger.efficiency import Efficiency
+from isotone.trigger.working_point import Exposure, WorkingPoint, choose
+from isotone.typing import Floats
+
+FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)  # of the rate that is asked for
+
+
+@dataclass(frozen=True, eq=False)
+class RateCurve:
+    """Working points, one for each of several allowed rates, and the signal that passes there.
+
+    Parameters
+    ----------
+    max_rates : (n,), those allowed, in Hz, ascending
+    points : (n,), the loosest threshold for each
+    efficiency : of signal at these thresholds; `at` holds the rates of `points`
+    """
+
+    max_rates: Floats
+    points: tuple[WorkingPoint, ...]
+    efficiency: Efficiency
+
+    @property
+    def rates(self) -> Floats:
+        """The rates at the thresholds, in Hz: at most those allowed."""
+        return np.array([point.rate for point in self.points])
+
+    @property
+    def rate_errors(self) -> Floats:
+        return np.array([point.rate_error for point in self.points])
+
+    @property
+    def thresholds(self) -> Floats:
+        return np.array([point.threshold for point in self.points])
+
+
+def rate_curve(
+    best: Floats,
+    signal: Floats,
+    exposure: Exposure,
+    max_rates: Sequence[float] | Floats,
+    block: NDArray[Any] | None = None,
+) -> RateCurve:
+    """The efficiency against the output rate.
+
+    The points share their events, so that neighbors are strongly correlated.
+
+    Parameters
+    ----------
+    best : the largest score of every background event with a candidate
+    signal : that of every signal event
+    max_rates : in Hz
+    block : as for `choose`
+
+    Examples
+    --------
+    >>> background, signal = np.array([0.1, 0.9, 0.5, 0.7]), np.array([0.2, 0.6, 0.8, 1.0])
+    >>> curve = rate_curve(background, signal, Exposure(100, input_rate=1e6), [1e4, 3e4])
+    >>> curve.rates.tolist(), curve.efficiency.value.tolist()
+    ([10000.0, 30000.0], [0.5, 0.75])
+    """
+    allowed = np.unique(np.asarray(max_rates, dtype=float))
+    points = tuple(choose(best, exposure, rate, block) for rate in allowed.tolist())
+    ranked = np.sort(signal)
+    thresholds = [point.threshold for point in points]
+    n_passed = len(signal) - np.searchsorted(ranked, thresholds, side="left")
+    rates = np.array([point.rate for point in points])
+    n = np.full(len(points), len(signal))
+    return RateCurve(allowed, points, Efficiency(rates, n, n_passed.astype(np.int64)))
+
+
+def usual_rates(rate: float, exposure: Exposure) -> Floats:
+    """Rates around one, from an eighth to four times it, as far as the sample can tell."""
+    rates = rate * np.array(FACTORS)
+    known = [r for r in rates.tolist() if 0 < r < exposure.input_rate]
+    return np.array([r for r in known if exposure.n_allowed(r) > 0])
