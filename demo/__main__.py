@@ -64,7 +64,8 @@ def run(out: Path, effort: Effort) -> summary.Facts:
 def train(tables: Tables, effort: Effort, model: Path) -> Lipschitz:
     """The trigger network: the monotone Lipschitz network with four inputs."""
     X, y, _ = tables.training()
-    console.rule(f"train 4-20-20-1, λ = 2, increasing in three features, on {len(X):,} candidates")
+    console.rule(f"train 4-20-20-1, increasing in three features, on {len(X):,} candidates")
+    console.print("inputs unscaled: λ = 2 per GeV, per unit of χ² and of each logarithm")
     ours = train_lipschitz(X, y, FOUR, effort, progress=True)
     ours.frozen.save(model)
     return ours

@@ -126,7 +126,7 @@ def test_describe_is_a_formula() -> None:
     assert Scaling.identity(1).describe(0) == "x"
     change = {"log": [True], "factor": [2.0], "offset": [-0.5], "center": [-3.0]}
     scaling = Scaling.from_dict(Scaling.identity(1).to_dict() | change)
-    assert scaling.describe(0) == "(log(max(x - 0.5, 1)) + 3) * 2"
+    assert scaling.describe(0) == "(log(max(x - 0.5, 1)) + 3) / 0.5"
 
 
 def test_a_weight_is_a_number_of_repetitions() -> None:

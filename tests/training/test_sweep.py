@@ -211,6 +211,6 @@ def test_columns_default_to_all_but_the_target(table: Path) -> None:
     columns = choose_columns(open_table(table), "y", None, "a", "b", "b")
     assert columns.features == ("a", "b")
     assert columns.monotonic_cst == (1, -1)
-    assert columns.logarithms == {"b": "log"}
+    assert columns.scaling == {"a": "auto", "b": "log"}
     assert counts_of("2:5", "seeds") == (2, 3, 4)
     assert numbers_of("1, 2.5", "lipschitz") == (1.0, 2.5)

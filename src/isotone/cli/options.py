@@ -13,6 +13,7 @@ from typer.core import TyperCommand
 
 from isotone.checks import check_frequency, check_positive, suggest
 from isotone.inputs.chain import Policy, Rule, check_policy
+from isotone.inputs.scaling import Kind
 
 Names = str | Sequence[str] | None  # an option with commas, or one that was given several times
 
@@ -24,6 +25,10 @@ InteractionCst = Annotated[
     list[str] | None,
     typer.Option(help="Features that may interact: a,b; no_interactions; pairwise."),
 ]
+ScalingOption = Annotated[
+    list[str] | None,
+    typer.Option(help="auto, none, standard, robust or log, or by column: a=none,b=log."),
+]
 MaxIter = Annotated[int, typer.Option(min=1, help="Maximum number of passes over the rows.")]
 
 ON_UNSEEN = typer.Option(help="Rows unlike any in training: error, missing, skip or a score.")
@@ -34,6 +39,8 @@ RENAMED = {  # since 0.1
     "--members": "--n-members",
     "--seed": "--random-state",
 }
+
+_KINDS = {"none": "identity"} | {kind: kind for kind in ("auto", *get_args(Kind))}
 
 _QUOTED = r'"(?:[^"]|"")*"'
 _NAME = re.compile(rf"(?:^|(?<=[:=]))({_QUOTED})(?=$|[:=])")
@@ -70,6 +77,32 @@ def pieces_of(text: str) -> int | str | None:
             f"`--knots {text}` must be a whole number of at least 2, none or auto; choose auto"
         )
     return int(text)
+
+
+def scaling_of(
+    text: Names, columns: Sequence[str], otherwise: str = "auto"
+) -> tuple[Any, dict[str, Any]]:
+    """What `--scaling` says: the scaling of all columns, and of those that have their own.
+
+    >>> scaling_of("none, sum_pt=standard", ["sum_pt", "mass"])
+    ('identity', {'sum_pt': 'standard'})
+    """
+    every: list[str] = []
+    own: dict[str, str] = {}
+    for part in listed(text):
+        name, mark, kind = part.rpartition("=")
+        name = name if name in columns else name.strip()
+        if kind.strip() not in _KINDS or (name in own if mark else every):
+            raise ValueError(
+                f"`--scaling {part}` must be one of {', '.join(_KINDS)}, once for all columns, or "
+                "once for a column; write `--scaling none` or `--scaling a=log,b=none`, for "
+                "example"
+            )
+        if mark:
+            own[name] = _KINDS[kind.strip()]
+        else:
+            every.append(_KINDS[kind.strip()])
+    return every[0] if every else otherwise, own
 
 
 def frequency_of(text: str) -> int | float:

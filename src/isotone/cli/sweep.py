@@ -18,6 +18,7 @@ from isotone.cli.options import (
     Features,
     InteractionCst,
     MaxIter,
+    ScalingOption,
     TablePath,
     counts_of,
     interactions_of,
@@ -31,7 +32,6 @@ from isotone.cli.terminal import output
 from isotone.data.table import open_table, read_numbers, split_tree
 from isotone.files import refuse_overwriting
 from isotone.inputs.cells import floats
-from isotone.inputs.scaling import Scaling
 from isotone.training.rows import Rows, split
 from isotone.workers import workers_of
 
@@ -55,6 +55,7 @@ def sweep(
     ] = None,
     interaction_cst: InteractionCst = None,
     log: Annotated[list[str] | None, typer.Option(help="Take the logarithm of these.")] = None,
+    scaling: ScalingOption = None,
     seeds: Annotated[str, typer.Option(help="0:100, or 1,2,3.")] = "0:32",
     lipschitz: Annotated[str, typer.Option(help="Values of λ, in scaled units.")] = "1,2,4",
     hidden_layer_sizes: Annotated[
@@ -75,6 +76,8 @@ def sweep(
 ) -> None:
     """Train a grid of seeds, λ, widths and losses, and write one table of results.
 
+    Features are standardized, unless --scaling or --log says otherwise.
+
     With --interaction-cst every group of features needs sorts of its own in every layer:
     --interaction-cst no_interactions --group-size 4 --hidden-layer-sizes 32-32 for up to 8.
 
@@ -88,7 +91,11 @@ def sweep(
     from isotone.training.sweep import sweep as run
 
     source = open_table(table)
-    columns = choose_columns(source, target, features, increasing, decreasing, log)
+    columns = choose_columns(
+        *(source, target, features, increasing, decreasing, log),
+        scaling=scaling,
+        unasked="standard",
+    )
     for direction in columns.directions:
         if direction.of_class is not None:
             raise ValueError(
@@ -129,6 +136,7 @@ def _groups(texts: Sequence[str] | None, features: Sequence[str]) -> Groups | No
 
 
 def _problem(path: str, columns: Columns, recipe: Any, fraction: float) -> Problem:
+    from isotone.estimators.fitting.automatic import fit_scaling
     from isotone.training.sweep import Problem
 
     _refuse_text(path, columns.target)
@@ -138,10 +146,8 @@ def _problem(path: str, columns: Columns, recipe: Any, fraction: float) -> Probl
     X, y = values[:, :-1], values[:, -1]
     check_numbers(columns, dict(zip(columns.features, X.T, strict=True)))
     training, held_out = split(len(X), fraction)
-    kinds = [columns.logarithms.get(name, "standard") for name in columns.features]
-    scaling = Scaling.fit(X[training], kinds, features=columns.features)
-    x = scaling.transform(X)
-    rows = Rows(x, y)
+    scaling = fit_scaling(columns.scaling, Rows(X, y)[training], columns.features)
+    rows = Rows(scaling.transform(X), y)
     return Problem(rows[training], rows[held_out], columns.monotonic_cst, recipe)
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
-import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
-import numpy as np
 import typer
 
 from isotone.certificate.certify import Certificate
@@ -22,6 +19,7 @@ from isotone.cli.options import (
     Features,
     InteractionCst,
     MaxIter,
+    ScalingOption,
     frequency_of,
     interactions_of,
     lipschitz_of,
@@ -33,6 +31,7 @@ from isotone.cli.options import (
 )
 from isotone.cli.table.columns import Columns, choose_columns
 from isotone.cli.table.directory import check_workers, is_streamed, open_rows, survey_rows
+from isotone.cli.table.judging import judge
 from isotone.cli.table.rows import Reading, Sample, read_rows
 from isotone.cli.table.target import TargetColumn
 from isotone.cli.terminal import output, printable
@@ -41,6 +40,7 @@ from isotone.files import refuse_overwriting, remove_leftovers, replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import file_name
 from isotone.locks import making, sole_use
+from isotone.rounding import digits_up
 from isotone.typing import ClassificationLoss, Gaps, RegressionLoss
 from isotone.workers import Workers, workers_of
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from isotone.estimators.estimator import MonotonicEstimator
 
 _FILES = ("certificate.json", "history.json", "metrics.json")  # beside the model
-_FEW_SLOPES = 4  # that are listed
+_MOST_SCALINGS = 20  # that are listed
 _CLASSIFICATION, _REGRESSION = get_args(ClassificationLoss), get_args(RegressionLoss)
 
 
@@ -98,6 +98,7 @@ def train(
     log: Annotated[
         list[str] | None, typer.Option(help="Take the logarithm: a,b, or b=0.5 for log(b + 0.5).")
     ] = None,
+    scaling: ScalingOption = None,
     hidden_layer_sizes: Annotated[str, typer.Option(help="Widths of hidden layers.")] = "32,32",
     group_size: Annotated[
         str, typer.Option(help="Units sorted together: 2, full, auto.")
@@ -141,6 +142,12 @@ def train(
     Categories with fewer rows than --min-frequency, but not ordered ones, are learned as one, and
     a new category is scored as one of them.
 
+    With --scaling none the network sees features as they are, and λ is per unit of each: use it
+    where units carry a meaning, or where columns are scaled already. standard is mean and standard
+    deviation, robust median and quartiles, log the logarithm, standardized; auto, the default,
+    takes the logarithm of skewed columns. What was done is printed. Knots replace a scaling: add
+    --knots none, or give --lipschitz, to have none.
+
     With --interaction-cst a,b --interaction-cst c,d the score is a sum of a function of a and b,
     one of c and d, and one of all other features; no_interactions makes it a sum of functions of
     single features. The certificate proves it.
@@ -174,6 +181,7 @@ def train(
         weights,
         categorical,
         ordered,
+        scaling,
         gaps_allowed=missing == "indicator",
     )
     kind, level = _loss(loss)
@@ -204,7 +212,9 @@ def train(
         metrics = _make(estimator, training, held_out, destination, made_from, resume, chosen)
     levels = estimator.network_.provenance.get("quantiles")
     about = f"quantile {levels[0]:g} of {learned.name}" if levels else learned.describe()
-    _report(estimator.certificate_, about, metrics, destination.model)
+    _report(estimator.certificate_, about, metrics)
+    _print_scaling(estimator.network_)
+    output.print(printable(f"written: {destination.model}"), soft_wrap=True)
 
 
 def _destination(out: Path, tables: Sequence[str]) -> Destination:
@@ -236,7 +246,7 @@ def _estimator(
 
     options: dict[str, Any] = {
         "monotonic_cst": target.monotonic_cst(columns.directions, columns.features),
-        "scaling": columns.logarithms,
+        "scaling": columns.scaling,
     }
     if target.classes is None:
         if class_weight != "none":
@@ -270,7 +280,7 @@ def _make(
     """Fit, judge and write, alone in the room of the results; the metrics."""
     with sole_use(destination.room), making(destination.checkpoints):
         _fit(estimator, training, destination.checkpoints, resume, workers)
-        metrics = _judge(estimator, held_out)
+        metrics = judge(estimator, held_out)
         provenance = dict(estimator.network_.provenance) | made_from
         network = replace(estimator.network_, provenance=provenance)  # certified as it was
         _write(estimator, network, metrics, destination)
@@ -298,53 +308,6 @@ def _fit(
         ) from error
 
 
-def _judge(estimator: Any, rows: Sample) -> dict[str, float]:
-    """Metrics by name on rows that were not learned from, without those they do not define."""
-    judge = _judge_classes if hasattr(estimator, "classes_") else _judge_values
-    if estimator.loss == "quantile":
-        judge = _judge_quantile
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about metrics that these rows do not define: left out
-        found = judge(estimator, rows)
-    defined = {name: float(value) for name, value in found.items() if math.isfinite(value)}
-    return {"validation rows": float(len(rows.y))} | defined
-
-
-def _judge_values(estimator: Any, rows: Sample) -> dict[str, float]:
-    from sklearn.metrics import root_mean_squared_error
-
-    weights = {"sample_weight": rows.weight}
-    return {
-        "R2": estimator.score(rows.X, rows.y, **weights),
-        "RMSE": root_mean_squared_error(rows.y, estimator.predict(rows.X), **weights),
-    }
-
-
-def _judge_quantile(estimator: Any, rows: Sample) -> dict[str, float]:
-    """The pinball loss, and the share of rows at or below the prediction."""
-    from sklearn.metrics import mean_pinball_loss
-
-    level, prediction = estimator.quantile, estimator.predict(rows.X)
-    loss = mean_pinball_loss(rows.y, prediction, alpha=level, sample_weight=rows.weight)
-    below = np.average(rows.y <= prediction, weights=rows.weight)
-    return {f"pinball loss, {level:g}": loss, f"coverage, {level:g}": float(below)}
-
-
-def _judge_classes(estimator: Any, rows: Sample) -> dict[str, float]:
-    from sklearn import metrics
-
-    classes, weights = estimator.classes_, {"sample_weight": rows.weight}
-    found = {"accuracy": estimator.score(rows.X, rows.y, **weights)}
-    if len(classes) == 2:
-        score = estimator.decision_function(rows.X)
-        found = {"AUC": metrics.roc_auc_score(rows.y == classes[1], score, **weights)} | found
-    if hasattr(estimator, "predict_proba"):
-        p = estimator.predict_proba(rows.X)
-        p /= p.sum(axis=1, keepdims=True)  # each is rounded on its own
-        found["log loss"] = metrics.log_loss(rows.y, p, labels=classes, **weights)
-    return found
-
-
 def _write(
     estimator: MonotonicEstimator,
     network: FrozenNetwork,
@@ -368,19 +331,31 @@ def _write(
             temporary.write_text(text)
 
 
-def _report(
-    certificate: Certificate, learned: str, metrics: dict[str, float], model: Path
-) -> None:
-    slopes = [f"{value:.4g}" for value in np.unique(certificate.lipschitz)]
-    if len(slopes) > _FEW_SLOPES:
-        slopes = [f"{slopes[0]} to {slopes[-1]}"]
+def _report(certificate: Certificate, learned: str, metrics: dict[str, float]) -> None:
     lines = {
         "learned": learned,
         "certificate": "HOLDS",  # a network that fails is not returned
         "guaranteed": certificate.guarantee,
         **certificate.asides,
-        "λ, scaled": ", ".join(slopes),
     }
     judged = {name: f"{value:.5g}" for name, value in metrics.items()}
     output.print(terminal.facts(**lines, **judged))
-    output.print(printable(f"written: {model}"), soft_wrap=True)
+
+
+def _print_scaling(network: FrozenNetwork) -> None:
+    """What the network sees of every number, and what its λ are in the units of the table."""
+    inputs, table = network.inputs, terminal.columns("feature", "scaling", "λ, scaled", "λ, raw")
+    found = [k for k, name in enumerate(inputs.encoded) if name in inputs.names]
+    for k in found[:_MOST_SCALINGS]:
+        own = slice(inputs.firsts[k], inputs.firsts[k] + inputs.counts[k])
+        _, lipschitz, scaled = network.describe(k, digits=4)
+        steepest = (network.lipschitz * network.scaling.steepest())[own].max()
+        words = "unscaled" if scaled == "x" else scaled
+        cells = inputs.encoded[k], words, lipschitz, digits_up(steepest, 3)
+        table.add_row(*map(printable, cells))
+    if found:
+        output.print("", terminal.indented(table), sep="\n")
+    if len(found) > _MOST_SCALINGS:
+        left = len(found) - _MOST_SCALINGS
+        output.print(f"  {left} more are not shown; isotone show lists all", style="dim")
+    output.print()

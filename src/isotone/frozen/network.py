@@ -271,11 +271,11 @@ class FrozenNetwork:
         rows = [(name, *self.describe(i)) for i, name in enumerate(self.inputs.encoded)]
         return card("FrozenNetwork", facts, ["feature", "declared", "λ", "scaled input"], rows)
 
-    def describe(self, feature: int) -> tuple[str, str, str]:
+    def describe(self, feature: int, digits: int = 6) -> tuple[str, str, str]:
         """The direction, λ and scaled input of an encoded feature, in words."""
         first, count = self.inputs.firsts[feature], self.inputs.counts[feature]
         largest = self.lipschitz[first : first + count].max()
-        scaled = self.scaling.describe(first) if count == 1 else f"{count + 1} knots"
+        scaled = self.scaling.describe(first, digits) if count == 1 else f"{count + 1} knots"
         return self.direction(feature), f"{largest:.4g}", scaled
 
     def direction(self, feature: int) -> str:

@@ -177,18 +177,18 @@ class Scaling:
         linear = np.where(early, np.inf, linear)
         return np.where(self.log, 2.0**-22 * self.factor + linear, linear)
 
-    def describe(self, column: int) -> str:
-        """The map of one column as a formula."""
+    def describe(self, column: int, digits: int = 6) -> str:
+        """The map of one column as a formula; its numbers have so many digits."""
         center, factor = self.center[column], self.factor[column]
-        x = "x" if not self.log[column] else self._describe_log(column)
+        x = "x" if not self.log[column] else self._describe_log(column, digits)
         if center:
-            x = f"({x} {'-' if center > 0 else '+'} {abs(center):.6g})"
-        return x if factor == 1 else f"{x} * {factor:.6g}"
+            x = f"({x} {'-' if center > 0 else '+'} {abs(center):.{digits}g})"
+        return x if factor == 1 else f"{x} / {1.0 / factor:.{digits}g}"
 
-    def _describe_log(self, column: int) -> str:
+    def _describe_log(self, column: int, digits: int) -> str:
         offset = self.offset[column]
-        x = f"x {'-' if offset < 0 else '+'} {abs(offset):.6g}" if offset else "x"
-        return f"log(max({x}, {self.floor[column]:.6g}))"
+        x = f"x {'-' if offset < 0 else '+'} {abs(offset):.{digits}g}" if offset else "x"
+        return f"log(max({x}, {self.floor[column]:.{digits}g}))"
 
     def to_dict(self) -> dict[str, list[Any]]:
         return {field.name: getattr(self, field.name).tolist() for field in fields(self)}

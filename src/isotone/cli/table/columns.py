@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 
 from isotone import limits
-from isotone.cli.options import Names, listed, one_number, orders_of, spelled
+from isotone.cli.options import Names, listed, one_number, orders_of, scaling_of, spelled
 from isotone.cli.terminal import warn
 from isotone.data.dataset import Dataset
 from isotone.data.table import Table, index_columns
@@ -45,6 +46,7 @@ class Columns:
     Parameters
     ----------
     offsets : of the logarithms, for the columns that take one
+    kind, kinds : the scaling of all other columns, and of those that have their own
     categorical : features that hold categories without an order
     orders : categories from the lowest to the highest, of features that hold such
     """
@@ -53,6 +55,8 @@ class Columns:
     target: str
     directions: tuple[Direction, ...] = ()
     offsets: tuple[tuple[str, float], ...] = ()
+    kind: Kind | Literal["auto"] = "auto"
+    kinds: Mapping[str, Kind | Literal["auto"]] = field(default_factory=dict)
     categorical: tuple[str, ...] = ()
     orders: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -63,9 +67,11 @@ class Columns:
         return tuple(signs.get(name, 0) for name in self.features)
 
     @property
-    def logarithms(self) -> dict[str, Kind | Log]:
-        """The scalings that are asked for."""
-        return {name: Log(offset=offset) if offset else "log" for name, offset in self.offsets}
+    def scaling(self) -> Any:
+        """The scaling as estimators take it: a kind for all columns, or one for each."""
+        own: dict[str, Any] = dict(self.kinds)
+        own |= {name: Log(offset=offset) if offset else "log" for name, offset in self.offsets}
+        return {name: own.get(name, self.kind) for name in self.features} if own else self.kind
 
 
 def choose_columns(
@@ -78,15 +84,18 @@ def choose_columns(
     weights: str | None = None,
     categorical: Names = None,
     ordered: Names = None,
+    scaling: Names = None,
     gaps_allowed: bool = False,
+    unasked: str = "auto",
 ) -> Columns:
     """Check what was asked for against the columns of the table.
 
     By default all columns are features but the target, the weights, and an index of pandas that
-    no option names. If missing values are learned from, they may have directions, too.
+    no option names. If missing values are learned from, they may have directions, too. `unasked`
+    is the scaling of columns that no option scales.
     """
     table.find([target, *([weights] if weights else [])])
-    asked = target, weights, increasing, decreasing, log, categorical, ordered
+    asked = target, weights, increasing, decreasing, log, categorical, ordered, scaling
     index = _unnamed_index(table, *asked)
     others = tuple(name for name in table.columns if name not in (target, weights, *index))
     names = listed(features) or others
@@ -103,7 +112,8 @@ def choose_columns(
     ]
     offsets = [_offset(part, names) for part in listed(log)]
     encoded = listed(categorical), orders_of(ordered)
-    found = Columns(names, target, tuple(directions), tuple(offsets), *encoded)
+    kinds = scaling_of(scaling, names, unasked)
+    found = Columns(names, target, tuple(directions), tuple(offsets), *kinds, *encoded)
     _check_options(table, found, weights, gaps_allowed)
     return found
 
@@ -167,6 +177,7 @@ def _check_options(
                 "`--missing indicator` to `isotone train`, or leave it out"
             )
     asked += [(spelled("log", name), name) for name, _ in columns.offsets]
+    asked += [(spelled("scaling", f"{name}={kind}"), name) for name, kind in columns.kinds.items()]
     encoded = [(spelled("categorical", name), name) for name in columns.categorical]
     encoded += [(spelled("ordered", name), name) for name in columns.orders]
     for option, name in [*asked, *encoded]:
@@ -179,6 +190,12 @@ def _check_options(
                 f"`{option}` is impossible: {name!r} is categorical, and categories have no "
                 "order; leave out one of the two options, or give their order with `--ordered` "
                 "instead of `--categorical`"
+            )
+    for name, _ in columns.offsets:
+        if name in columns.kinds:
+            raise ValueError(
+                f"`--log` and `--scaling` both name {name!r}; a column has one scaling: leave it "
+                "out of one of them"
             )
     for name in columns.orders:
         if name in columns.categorical:
