@@ -90,3 +90,20 @@ def test_matrix_norms_bound_the_exact_ones(seed: int) -> None:
     for column, bound in zip(zip(*exact, strict=True), norms.column_sum, strict=True):
         assert at_least(bound, sum(column, Fraction(0)))
     assert at_least(norms.sum, sum(map(sum, exact), Fraction(0)))
+
+
+@given(st.integers(0, 2**26), st.integers(1, 2**26), st.integers(-40, 40))
+def test_results_that_float64_holds_are_exact(a: int, b: int, shift: int) -> None:
+    x, y = a * 2.0**shift, b * 2.0**-shift
+    assert rounding.multiply(x, y) == a * b
+    assert rounding.divide(float(a * b), float(b)) == a
+    assert rounding.add(float(a), float(b)) == a + b
+    assert rounding.subtract_down(float(a), float(b)) == a - b
+    assert rounding.total([x, x, x]) == 3 * x
+
+
+@given(numbers, numbers)
+def test_products_and_their_errors(a: float, b: float) -> None:
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        high, low = (float(x[0]) for x in rounding.two_product(np.array([a]), np.array([b])))
+    assert math.isnan(low) or Fraction(high) + Fraction(low) == Fraction(a) * Fraction(b)

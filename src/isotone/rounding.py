@@ -1,8 +1,8 @@
 """Arithmetic rounded upward: every result is at least the exact one, for non-negative numbers.
 
 Certificates are computed with these and never with a plain float sum. A correctly rounded result
-moved up by one unit in the last place is an upper bound on the exact one; what is exactly zero
-stays zero.
+that is below the exact one is moved up by one unit in the last place; one that is exact stays, so
+that bounds on numbers of few bits, such as those of fixed point, are exact themselves.
 """
 
 from __future__ import annotations
@@ -19,32 +19,33 @@ from isotone.typing import Floats, Reals
 
 
 def add(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Upper bound on a + b; exact where one of them is zero."""
-    a, b = np.asarray(a, float), np.asarray(b, float)
-    with np.errstate(over="ignore"):
-        result = a + b
-        return np.where((a == 0) | (b == 0), result, _up(result))
+    """Upper bound on a + b; exact where float64 holds the sum."""
+    high, low = two_sum(np.asarray(a, float), np.asarray(b, float))
+    return np.where(low <= 0, high, _up(high))
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Upper bound on a · b; zero where one of them is zero."""
+    """Upper bound on a · b; zero where one of them is zero, exact where float64 holds it."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        return np.where((a == 0) | (b == 0), 0.0, _up(a * b))
+        high, low = two_product(a, b)
+        return np.where((a == 0) | (b == 0), 0.0, np.where(low <= 0, high, _up(high)))
 
 
 def divide(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Upper bound on a / b for positive b; zero where a is zero."""
+    """Upper bound on a / b for positive b; zero where a is zero, exact where float64 holds it."""
     a, b = np.asarray(a, float), np.asarray(b, float)
-    with np.errstate(over="ignore", under="ignore"):
-        return np.where(a == 0, 0.0, _up(a / b))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        result = a / b
+        high, low = two_product(result, b)
+        return np.where(a == 0, 0.0, np.where((high == a) & (low >= 0), result, _up(result)))
 
 
 def subtract_down(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Lower bound on a - b, of either sign; exact where b is zero."""
+    """Lower bound on a - b, of either sign; exact where float64 holds the difference."""
     a, b = np.asarray(a, float), np.asarray(b, float)
-    with np.errstate(invalid="ignore"):
-        return np.where(b == 0, a, np.nextafter(a - b, -np.inf))
+    high, low = two_sum(a, -b)
+    return np.where(b == 0, a, np.where(low >= 0, high, np.nextafter(high, -np.inf)))
 
 
 def multiply_down(a: Floats, b: Floats) -> Floats:
@@ -61,6 +62,25 @@ def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
         return high, (a - (high - kept)) + (b - kept)
 
 
+def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The rounded a · b and what rounding took away, NaN where that may not be a float.
+
+    Dekker's product: halves of 26 bits each, whose products are exact.
+    """
+    high = a * b
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    low = ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low
+    sizes = np.abs(a), np.abs(b), np.abs(high)
+    within = (np.maximum(*sizes[:2]) < 2.0**900) & (sizes[2] > 2.0**-900)
+    return high, np.where(within, low, np.nan)
+
+
+def _halves(x: Floats) -> tuple[Floats, Floats]:
+    large = x * (2.0**27 + 1.0)
+    high = large - (large - x)
+    return high, x - high
+
+
 def sum_down(terms: list[float]) -> float:
     """The largest float that is not above the exact sum; -inf where a term is infinite."""
     try:
@@ -72,16 +92,12 @@ def sum_down(terms: list[float]) -> float:
 
 
 def total(values: ArrayLike) -> float:
-    """Upper bound on the sum of non-negative numbers: correctly rounded, then one step up."""
+    """The smallest float that is not below the sum of non-negative numbers."""
     return _total(np.asarray(values, float).ravel().tolist())
 
 
 def _total(numbers: list[float]) -> float:
-    try:
-        result = math.fsum(numbers)
-    except OverflowError:
-        return math.inf
-    return math.nextafter(result, math.inf) if result else 0.0
+    return -sum_down([-number for number in numbers]) + 0.0  # + 0.0 turns -0.0 into 0.0
 
 
 def totals(matrix: Floats) -> Floats:
