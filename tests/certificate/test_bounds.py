@@ -13,8 +13,8 @@ from isotone import FrozenNetwork, Scaling
 from isotone.certificate import bounds
 from isotone.frozen.activations import ACTIVATIONS
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Step, residual_block
-from isotone.typing import Floats
 from networks import by_hand
+from rationals import exact_score
 
 
 def dense(rng: np.random.Generator, n_out: int, n_in: int, dtype: str = "float64") -> Dense:
@@ -28,49 +28,6 @@ def network(steps: tuple[Step, ...], n: int, m: int, **options: Any) -> FrozenNe
     names = tuple(f"x{i}" for i in range(n))
     zero = np.zeros((m, n), dtype=np.int8)
     return FrozenNetwork(names, Scaling.identity(n), steps, residual, np.ones(n), zero, **options)
-
-
-def exact_score(frozen: FrozenNetwork, u: Floats) -> list[Fraction]:
-    """The real-number function at one point, in rationals."""
-    start = [Fraction(float(x)) for x in u]
-    h = exact_steps(frozen.steps, start)
-    residual = frozen.residual.tolist()
-    return [
-        y + sum((Fraction(r) * x for r, x in zip(row, start, strict=True)), Fraction(0))
-        for y, row in zip(h, residual, strict=True)
-    ]
-
-
-def exact_step(step: Step, h: list[Fraction]) -> list[Fraction]:
-    match step:
-        case Dense(weight, bias):
-            rows = [[Fraction(float(w)) for w in row] for row in weight]
-            return [
-                Fraction(float(b)) + sum(w * x for w, x in zip(row, h, strict=True))
-                for row, b in zip(rows, bias, strict=True)
-            ]
-        case Sort(size):
-            return [x for i in range(0, len(h), size) for x in sorted(h[i : i + size])]
-        case Pointwise("relu"):
-            return [max(x, Fraction(0)) for x in h]
-        case Pointwise("leaky_relu", slope):
-            return [x if x > 0 else Fraction(slope) * x for x in h]
-        case Pointwise("abs"):
-            return [abs(x) for x in h]
-        case Members(weights, members):
-            parts = [exact_steps(member, h) for member in members]
-            exact = [Fraction(weight) for weight in weights]
-            return [
-                sum((w * x for w, x in zip(exact, units, strict=True)), Fraction(0))
-                for units in zip(*parts, strict=True)
-            ]
-    raise AssertionError(step)
-
-
-def exact_steps(steps: tuple[Step, ...], h: list[Fraction]) -> list[Fraction]:
-    for step in steps:
-        h = exact_step(step, h)
-    return h
 
 
 def chains(rng: np.random.Generator, dtype: str) -> list[tuple[Step, ...]]:
@@ -153,21 +110,20 @@ def test_overflow_gives_an_infinite_error() -> None:
 
 
 def test_layer_bounds_are_named() -> None:
-    names = [name for name, _, _ in bounds.layer_bounds(by_hand(0.5).steps)]
+    names = [layer.name for layer in bounds.layer_bounds(by_hand(0.5).steps)]
     assert names == ["dense 1→2", "sort in groups of 2", "dense 2→1"]
     one = Dense(np.ones((1, 1)), np.zeros(1))
-    ((name, *bound),) = bounds.layer_bounds((Members((0.5, -0.25), ((one,), (one, one))),))
-    assert name == "sum of 2 members such as dense 1→1 · dense 1→1"
-    ((name, *_),) = bounds.layer_bounds((Members((0.5,), ((one,),)),))
-    assert name == "one weighted member: dense 1→1"
-    assert bound == pytest.approx([0.75, 0.75])
+    (two,) = bounds.layer_bounds((Members((0.5, -0.25), ((one,), (one, one))),))
+    assert two.name == "sum of 2 members such as dense 1→1 · dense 1→1"
+    (single,) = bounds.layer_bounds((Members((0.5,), ((one,),)),))
+    assert single.name == "one weighted member: dense 1→1"
+    assert (two.one, two.inf) == (0.75, 0.75)
 
 
 def test_the_layer_bound_of_a_blend_is_that_of_its_matrix() -> None:
     mean = Dense(np.full((4, 4), 0.25), np.zeros(4))
-    ((name, one, inf),) = bounds.layer_bounds((residual_block(0.0, 1.0, (mean,)),))
-    assert name == "residual block with dense 4→4"
-    assert (one, inf) == pytest.approx((1.0, 1.0))
+    (layer,) = bounds.layer_bounds((residual_block(0.0, 1.0, (mean,)),))
+    assert layer == bounds.Layer("residual block with dense 4→4", 1.0, 1.0)
 
 
 @pytest.mark.parametrize("metric", ["1", "2", "inf"])

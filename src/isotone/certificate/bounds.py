@@ -23,6 +23,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import ArrayLike
 
+from isotone.certificate.widths import find_widths
 from isotone.frozen.activations import ACTIVATIONS
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.program import Language
@@ -93,8 +94,17 @@ def steepest(slope_bounds: Floats, lipschitz: Floats) -> Floats:
     return largest
 
 
-def layer_bounds(steps: Steps) -> list[tuple[str, float, float]]:
-    """Name, 1-norm and ∞-norm bound of every step."""
+@dataclass(frozen=True)
+class Layer:
+    """Bounds of one step as a map of the 1-norm and of the ∞-norm."""
+
+    name: str
+    one: float
+    inf: float
+
+
+def layer_bounds(steps: Steps) -> tuple[Layer, ...]:
+    """Of every step."""
     in_one_and_inf = Change(np.array([[1.0, math.inf], [1.0, 1.0]]))
     result = []
     for step in steps:
@@ -102,8 +112,8 @@ def layer_bounds(steps: Steps) -> list[tuple[str, float, float]]:
             growth = step.norms.growth
         else:
             growth = _Growth().run((step,), Motion(in_one_and_inf, 1)).change.both
-        result.append((str(step), float(growth[0, 0]), float(growth[1, 1])))
-    return result
+        result.append(Layer(str(step), float(growth[0, 0]), float(growth[1, 1])))
+    return tuple(result)
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,8 +234,11 @@ def rounding_errors(frozen: FrozenNetwork) -> Floats:
     """Bound E on how far a computed score is from the exact one, for every output.
 
     Valid for every input within `clip` and every order of summation, with or without fused
-    multiply-add. Infinite where an overflow cannot be excluded, even of an intermediate number.
+    multiply-add. Infinite where an overflow cannot be excluded, even of an intermediate number;
+    zero where no number is rounded, see `isotone.certificate.widths`.
     """
+    if find_widths(frozen):
+        return np.zeros(frozen.n_outputs)
     try:
         return _rounding_errors(frozen)
     except OverflowError:

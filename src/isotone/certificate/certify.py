@@ -29,6 +29,7 @@ from isotone.certificate.missing import (
 from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts, shift_ranges
 from isotone.certificate.slopes import Interval, Slope, find_slopes, slope_range
 from isotone.certificate.verdicts import Verdict, by_column, judge
+from isotone.certificate.widths import describe_widths, find_widths
 from isotone.frozen.joint import JointDirection
 from isotone.frozen.loading import check_network
 from isotone.frozen.lookup import Copies
@@ -39,15 +40,6 @@ from isotone.rounding import add, digits_up, divide, multiply, subtract_down
 from isotone.typing import Bools, Floats
 
 MOST_SHOWN = 1000  # slopes that a person is shown; all are in the JSON
-
-
-@dataclass(frozen=True)
-class Layer:
-    """Bounds of one step as a map of the 1-norm and of the ∞-norm."""
-
-    name: str
-    one: float
-    inf: float
 
 
 @dataclass(frozen=True)
@@ -70,6 +62,8 @@ class Certificate:
     interactions : groups of columns such that every output is a sum of functions of one group
         each; columns that share no group do not interact, and one in none has no effect
     rounding_errors : E for every output, infinite if no bound was found
+    widths : bits of the inputs, of the units after every dense step and of the scores, if no
+        number is ever rounded, which makes computed scores exact; otherwise empty
     """
 
     holds: bool
@@ -87,8 +81,9 @@ class Certificate:
     missing: tuple[MissingVerdict, ...]
     joint: tuple[JointVerdict, ...]
     interactions: Groups
-    layers: tuple[Layer, ...]
+    layers: tuple[bounds.Layer, ...]
     rounding_errors: tuple[float, ...]
+    widths: tuple[int, ...]
     frozen: FrozenNetwork
 
     @property
@@ -140,6 +135,7 @@ class Certificate:
     def asides(self) -> dict[str, str]:
         """What is also promised, in words by topic: of missing values and several columns."""
         every = {
+            "exact": describe_widths(self.widths),
             "missing values": self.about_missing,
             "joint directions": self.about_joint,
             "interactions": self.about_interactions,
@@ -378,15 +374,16 @@ def certify(frozen: FrozenNetwork) -> Certificate:
         missing=judge_missing(frozen, slope_bounds, errors),
         joint=joint,
         interactions=find_interactions(frozen),
-        layers=tuple(Layer(*entry) for entry in bounds.layer_bounds(frozen.steps)),
+        layers=bounds.layer_bounds(frozen.steps),
         rounding_errors=tuple(errors.tolist()),
+        widths=find_widths(frozen),
         frozen=frozen,
     )
 
 
 _FIELDS: dict[type, list[str]] = {
     kind: [f.name for f in fields(kind)]
-    for kind in (Slope, Interval, Verdict, MissingVerdict, JointVerdict, Layer)
+    for kind in (Slope, Interval, Verdict, MissingVerdict, JointVerdict, bounds.Layer)
 }
 
 

@@ -10,6 +10,7 @@ from rich.table import Table
 
 import isotone
 from isotone.certificate.interactions import describe_interactions, find_interactions
+from isotone.certificate.widths import describe_widths, find_widths
 from isotone.cli.terminal import (
     columns,
     describe_arithmetic,
@@ -41,6 +42,7 @@ def show(model: Annotated[Path, typer.Argument(help="An .isotone file.")]) -> No
             **describe_directions(frozen),
             **_describe_several(frozen),
             arithmetic=describe_arithmetic(frozen),
+            **_describe_widths(frozen),
             metric=f"{frozen.metric}-norm".replace("inf", "∞"),
             fingerprint=frozen.fingerprint,
         )
@@ -74,6 +76,11 @@ def _describe_several(frozen: FrozenNetwork) -> dict[str, str]:
         "interactions": describe_interactions(frozen, find_interactions(frozen)),
     }
     return {topic: about for topic, about in found.items() if about}
+
+
+def _describe_widths(frozen: FrozenNetwork) -> dict[str, str]:
+    about = describe_widths(find_widths(frozen))
+    return {"exact": about} if about else {}
 
 
 def _feature_table(frozen: FrozenNetwork) -> Table:

@@ -11,7 +11,7 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ import isotone
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate.certify import certify
 from isotone.checks import check_choice
+from isotone.freezing.fixed import Bits, check_bits, to_fixed
 from isotone.freezing.margin import (
     Grid,
     certified,
@@ -51,7 +52,8 @@ def freeze(
     knots: Knots | None = None,
     features: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
-    precision: Precision | None = None,
+    precision: Precision | Literal["fixed"] | None = None,
+    bits: Bits | None = None,
     clip: float | None = None,
     grid: Grid = _KEPT,
     shares: Sequence[float] | None = None,
@@ -71,8 +73,10 @@ def freeze(
         `scaling` is given, and `clip` is 1 by default
     features, classes : names; those of the features are needed only without `inputs`
     precision : "float64" (default), monotone to the last bit; "float32" is faster and monotone up
-        to 2E
-    clip : scaled inputs are clamped to ±clip, 1024 by default
+        to 2E; "fixed" is fixed point, in which no score is rounded: a float64 network of numbers
+        with few `bits`, see `isotone.freezing.fixed`
+    bits : for "fixed", those of every input and of every weight, such as (12, 10)
+    clip : scaled inputs are clamped to ±clip, 1024 by default, 16 for "fixed"
     grid : spacing of the scaled inputs, a power of two; "auto" (default) is 2⁻²⁰, or coarser where
         that would cost more than a thousandth of λ, and None for float32; None promises nothing
         about computed scores
@@ -80,7 +84,12 @@ def freeze(
     provenance : anything worth keeping that JSON can hold
     """
     _check_options(scaling, precision, grid)
-    names = {"scaling": scaling, "features": features, "classes": classes}
+    _check_bits(precision, bits, grid)
+    names: dict[str, Any] = {"scaling": scaling, "features": features, "classes": classes}
+    if precision == "fixed":
+        trained = {"inputs": inputs, "knots": knots, "shares": shares}
+        given: dict[str, Any] = names | trained | {"provenance": provenance}
+        return to_fixed(freeze(network, **given), check_bits(bits), clip)
     if isinstance(network, FrozenNetwork):
         if inputs is not None or knots is not None or shares is not None:
             raise ValueError(
@@ -164,9 +173,22 @@ def _check_options(scaling: object, precision: object, grid: object) -> None:
         raise TypeError(
             f"`scaling={scaling!r}` must be a fitted Scaling: Scaling.fit(X_train, 'standard')"
         )
-    check_choice("precision", precision or "float64", ("float64", "float32"))
+    check_choice("precision", precision or "float64", ("float64", "float32", "fixed"))
     if isinstance(grid, str) and grid != "auto" and grid is not _KEPT:
         raise ValueError(f"`grid={grid!r}` must be a power of two, 'auto' or None")
+
+
+def _check_bits(precision: object, bits: object, grid: object) -> None:
+    if (precision == "fixed") != (bits is not None):
+        raise ValueError(
+            f"`precision={precision!r}` and `bits={bits!r}` do not fit: bits are those of "
+            "precision='fixed', which needs them, such as bits=(12, 10)"
+        )
+    if precision == "fixed" and grid is not _KEPT:
+        raise ValueError(
+            f"`grid={grid!r}` is given with precision='fixed', whose grid follows from `clip` and "
+            "the `bits` of inputs: leave `grid` out"
+        )
 
 
 def _scaling_of(knots: Knots, scaling: Scaling | None) -> Scaling:

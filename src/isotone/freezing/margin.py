@@ -39,13 +39,9 @@ def round_again(
             "the frozen network fails its certificate, and another `precision`, `clip` or `grid` "
             "must not hide that; freeze the trained network instead"
         )
-    steps = frozen.steps
-    if not starts_dense(steps):
-        n = frozen.n_features
-        steps = (Dense(np.eye(n, dtype=frozen.precision), np.zeros(n, frozen.precision)), *steps)
     rounded = replace(
         frozen,
-        steps=store(steps, precision),
+        steps=store(dense_first(frozen), precision),
         residual=toward_zero(frozen.residual, precision).astype(np.float64),
         precision=precision,
         clip=clip,
@@ -58,6 +54,15 @@ def round_again(
             "others do: keep float64, or choose a coarser `grid`"
         )
     return certified(result)[0]
+
+
+def dense_first(frozen: FrozenNetwork) -> Steps:
+    """The steps, after a dense one that changes nothing if they begin with another kind."""
+    if starts_dense(frozen.steps):
+        return frozen.steps
+    n = frozen.n_features
+    identity = Dense(np.eye(n, dtype=frozen.precision), np.zeros(n, frozen.precision))
+    return (identity, *frozen.steps)
 
 
 def with_margin(frozen: FrozenNetwork, grid: Grid) -> FrozenNetwork:
@@ -85,7 +90,7 @@ def _leave_margin(frozen: FrozenNetwork, error: float) -> FrozenNetwork:
     margin = _margin(error, frozen.grid)
     constrained = np.any(frozen.monotonic_cst != 0, axis=0)
     # the residual is what must be left room for; float32 may have rounded it below λ
-    room = np.where(constrained, _least_residual(frozen), frozen.lipschitz)
+    room = np.where(constrained, least_residual(frozen), frozen.lipschitz)
     allowed = room * TRUNCATE - np.where(constrained, margin, 0.0)
     if np.any(allowed <= 0):
         worst = int(np.argmin(allowed))
@@ -95,14 +100,19 @@ def _leave_margin(frozen: FrozenNetwork, error: float) -> FrozenNetwork:
             + (", or precision='float64'" if frozen.precision == "float32" else "")
         )
     for _ in range(8):  # one or two suffice: what is shrunk rounds inward
-        factors = _together(frozen, _shrink_factors(frozen, allowed))
+        factors = shrink_factors(frozen, allowed)
         if np.all(factors == 1.0):
             return frozen
         frozen = replace(frozen, steps=_shrink(frozen, factors))
     raise RuntimeError("the slopes of the network could not be brought below their bounds")
 
 
-def _shrink_factors(frozen: FrozenNetwork, allowed: Floats) -> Floats:
+def shrink_factors(frozen: FrozenNetwork, allowed: Floats) -> Floats:
+    """By what to multiply the columns of the first step, for slopes of g that are allowed."""
+    return _together(frozen, _factors(frozen, allowed))
+
+
+def _factors(frozen: FrozenNetwork, allowed: Floats) -> Floats:
     slopes = bounds.slopes(frozen.steps, frozen.n_features).max(axis=0)
     with np.errstate(divide="ignore"):
         if frozen.metric == "1":
@@ -129,7 +139,7 @@ def _shrink(frozen: FrozenNetwork, factors: Floats) -> Steps:
     )
 
 
-def _least_residual(frozen: FrozenNetwork) -> Floats:
+def least_residual(frozen: FrozenNetwork) -> Floats:
     """λᵢ as the residual really has it: half of it where it serves probabilities."""
     share = 0.5 if frozen.of_classes else 1.0
     size = np.where(frozen.monotonic_cst != 0, np.abs(frozen.residual), math.inf)
@@ -153,7 +163,7 @@ def coarsen(frozen: FrozenNetwork, error: float) -> FrozenNetwork:
     constrained = np.any(frozen.monotonic_cst != 0, axis=0)
     if frozen.grid is None or not np.any(constrained):
         return frozen
-    least, grid = MARGIN * float(_least_residual(frozen)[constrained].min()), frozen.grid
+    least, grid = MARGIN * float(least_residual(frozen)[constrained].min()), frozen.grid
     while _margin(error, grid) > least and grid < COARSEST_GRID:
         grid *= 2.0
     return frozen if grid == frozen.grid else replace(frozen, grid=grid)
