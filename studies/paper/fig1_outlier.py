@@ -84,9 +84,9 @@ def error(curves: Floats) -> float:
 
 def show(panel: Axes, toy: Toy, squared: Floats, absolute: Floats, free: Floats) -> None:
     x = GRID[:, 0]
-    plot_seeds(panel, x, free, ORANGE, "unconstrained")
-    plot_seeds(panel, x, squared, BLUE, "Lipschitz, λ = 1")
-    plot_seeds(panel, x, absolute, GREEN, "Lipschitz, λ = 1, absolute error")
+    plot_seeds(panel, x, free, ORANGE, "unconstrained, squared error")
+    plot_seeds(panel, x, squared, BLUE, "λ = 1, squared error")
+    plot_seeds(panel, x, absolute, GREEN, "λ = 1, absolute error")
     panel.plot(x, np.sin(x), color=BLACK, linestyle=":", label="sin x")
     panel.plot(toy.x[:, 0], toy.y, "o", color=BLACK, markersize=3.5, label="data")
     where = toy.x[OUTLIER, 0], toy.y[OUTLIER]

@@ -14,6 +14,7 @@ import torch
 from isotone.nn.layers import LipschitzLinear
 from studies.trigger.analysis import study
 from studies.trigger.analysis.efficiency import by_channel, by_proper_time, passing
+from studies.trigger.analysis.figures import Changes
 from studies.trigger.analysis.models import Effort, train_free, train_lipschitz, train_trees
 from studies.trigger.analysis.tables import FOUR, TWO, Candidates, Hadrons, Tables, is_validation
 from studies.trigger.analysis.working_point import choose, n_validation
@@ -134,6 +135,15 @@ def test_a_quick_study_draws_all_figures(
     )
     assert len(stored["2 inputs"][study.FREE]["channels"]) == 41
     assert capsys.readouterr().out.count("kHz") == 8
+
+
+def test_a_change_is_relative_to_what_passed_before() -> None:
+    before, after = np.array([0.5, 0.2, 0.0]), np.array([0.4, 0.25, 0.1])
+    changes = Changes(["a", "b", "c"], before, {"other": before, "ours": after})
+    assert changes.absolute("ours") == pytest.approx([-0.1, 0.05, 0.1])
+    assert changes.relative("ours") == pytest.approx([-0.2, 0.25, np.nan], nan_ok=True)
+    assert changes.in_order().names == ["a", "b", "c"]
+    assert changes[np.array([False, True, True])].names == ["b", "c"]
 
 
 def test_a_study_without_the_effect_complains() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from matplotlib.figure import Figure
 
 from isotone.plot import color_map
 from isotone.trigger import Efficiency
-from isotone.typing import Floats, Integers
+from isotone.typing import Bools, Floats, Indices, Integers
 from studies.trigger.analysis.models import Model
 
 BEAUTY_COLOR, CHARM_COLOR = "#0072B2", "#D55E00"
+MODEL_COLORS = "#E69F00", "#0072B2"  # monotone trees, and ours
 _GRID = 100
 
 
@@ -30,25 +32,37 @@ def save(figure: Figure, stem: Path) -> Path:
 def heat_maps(models: Mapping[str, tuple[Model, float]], X: Floats, y: Integers) -> Figure:
     """Fig. 4: response of models of two inputs, with the boundary at the working point.
 
+    The upper row is the response itself, as the probability of signal; the lower one its rank, so
+    that models on different scales look alike.
+
     Parameters
     ----------
     models : by title, each with its threshold
     X, y : features and labels of the candidates, whose outline is drawn
     """
-    figure = Figure(figsize=(3.4 * len(models), 3.3), layout="constrained")
-    panels = figure.subplots(1, len(models), squeeze=False, sharey=True)[0]
+    figure = Figure(figsize=(3.4 * len(models), 5.8), layout="constrained")
+    panels = figure.subplots(2, len(models), squeeze=False, sharex=True, sharey=True)
     axes = [_axis(X[:, i]) for i in (3, 1)]
-    for panel, (title, (model, threshold)) in zip(panels, models.items(), strict=True):
-        image = _heat_map(panel, model, threshold, axes)
-        _outline(panel, X, y, axes)
-        panel.set(title=title, xlabel=r"$\ln\,\min\chi^2_{\mathrm{IP}}$")
-    panels[0].plot([], [], color="0.25", linestyle="dashed", label="90 % of signal")
-    panels[0].plot([], [], color="0.25", linestyle="dotted", label="90 % of background")
-    panels[0].plot([], [], color="black", linewidth=2.0, label="working point")
-    panels[0].legend(loc="upper right", fontsize=7)
-    panels[0].set_ylabel(r"$\sum p_{\mathrm{T}}$ [GeV]")
-    figure.colorbar(image, ax=panels, label="rank of the response", shrink=0.9)
+    for column, (title, (model, threshold)) in zip(panels.T, models.items(), strict=True):
+        images = _heat_maps(column, model, threshold, axes)
+        for panel in column:
+            _outline(panel, X, y, axes)
+        column[0].set_title(title)
+        column[-1].set_xlabel(r"$\ln\,\min\chi^2_{\mathrm{IP}}$")
+    for row, image, label in zip(
+        panels, images, ("response", "rank of the response"), strict=True
+    ):
+        row[0].set_ylabel(r"$\sum p_{\mathrm{T}}$ [GeV]")
+        figure.colorbar(image, ax=row, label=label, shrink=0.9)
+    _explain_lines(panels[0, 0])
     return figure
+
+
+def _explain_lines(panel: Axes) -> None:
+    panel.plot([], [], color="0.25", linestyle="dashed", label="90 % of signal")
+    panel.plot([], [], color="0.25", linestyle="dotted", label="90 % of background")
+    panel.plot([], [], color="black", linewidth=2.0, label="working point")
+    panel.legend(loc="upper right", fontsize=7)
 
 
 def _axis(values: Floats) -> Floats:
@@ -56,13 +70,21 @@ def _axis(values: Floats) -> Floats:
     return np.linspace(low, high, _GRID)
 
 
-def _heat_map(panel: Axes, model: Model, threshold: float, axes: list[Floats]) -> Any:
-    """The response as its rank on the grid: models on different scales look alike."""
+def _heat_maps(
+    panels: Sequence[Axes], model: Model, threshold: float, axes: list[Floats]
+) -> list[Any]:
+    """The response in the first panel, in the second its rank on the grid."""
     rows = np.zeros((_GRID * _GRID, 4))
     rows[:, 3], rows[:, 1] = (mesh.ravel() for mesh in np.meshgrid(*axes))
     response = model.score(rows)
     rank = np.searchsorted(np.sort(response), response) / _GRID**2
-    return color_map(panel, axes, rank, response - threshold)
+    colors = (1.0 / (1.0 + np.exp(-response)), rank)
+    images = [
+        color_map(p, axes, c, response - threshold) for p, c in zip(panels, colors, strict=True)
+    ]
+    for image in images:
+        image.set_clim(0.0, 1.0)
+    return images
 
 
 def _outline(panel: Axes, X: Floats, y: Integers, axes: list[Floats]) -> None:
@@ -107,32 +129,62 @@ def lifetimes(curves: Mapping[str, tuple[Efficiency, Efficiency]]) -> Figure:
     return figure
 
 
-def channels(changes: Mapping[str, tuple[Floats, Floats]]) -> Figure:
-    """Fig. 6: change of efficiency per channel against the free network, with density and median.
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Efficiencies of channels by models, and what they are compared with.
 
     Parameters
     ----------
-    changes : by model, for the channels of beauty and of charm
+    names : of the channels
+    before : (n_channels,), efficiencies of the model that is compared with
+    after : by model, the same
     """
-    figure = Figure(figsize=(7.0, 3.0), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
-    titles = (("beauty", BEAUTY_COLOR), ("charm", CHARM_COLOR))
-    for i, (panel, (title, color)) in enumerate(zip(panels, titles, strict=True)):
-        _violins(panel, [values[i] for values in changes.values()], color)
-        panel.axhline(0.0, color="0.5", linewidth=0.8)
-        panel.set_xticks(range(len(changes)), [name.replace(" ", "\n", 1) for name in changes])
-        panel.set_xlim(-0.6, len(changes) - 0.4)
-        panel.set_title(f"{len(next(iter(changes.values()))[i])} {title} channels")
-    panels[0].set_ylabel("efficiency − that of the free network")
+
+    names: Sequence[str]
+    before: Floats
+    after: Mapping[str, Floats]
+
+    def __getitem__(self, rows: Bools | Indices) -> Changes:
+        after = {model: values[rows] for model, values in self.after.items()}
+        return Changes(list(np.array(self.names)[rows]), self.before[rows], after)
+
+    def absolute(self, model: str) -> Floats:
+        return np.asarray(self.after[model] - self.before)
+
+    def relative(self, model: str) -> Floats:
+        """Of what the other model keeps; NaN where that is nothing."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.before > 0, self.absolute(model) / self.before, np.nan)
+
+    def in_order(self) -> Changes:
+        """By the absolute change of the last model."""
+        return self[np.argsort(self.absolute(list(self.after)[-1]), kind="stable")]
+
+
+def channels(beauty: Changes, charm: Changes) -> Figure:
+    """Fig. 6: change of efficiency of every channel, absolute and relative, with medians."""
+    figure = Figure(figsize=(8.6, 9.2), layout="constrained")
+    heights = [len(beauty.names) + 1, len(charm.names) + 1]
+    panels = figure.subplots(2, 2, sharex="col", sharey="row", height_ratios=heights)
+    for row, changes, title in zip(panels, (beauty, charm), ("beauty", "charm"), strict=True):
+        ordered = changes.in_order()
+        for panel, kind in zip(row, (ordered.absolute, ordered.relative), strict=True):
+            _named_points(panel, {model: 100 * kind(model) for model in ordered.after})
+        row[0].set_yticks(range(len(ordered.names)), ordered.names, fontsize=7)
+        row[0].set_ylabel(f"{len(ordered.names)} {title} channels")
+    panels[1, 0].set_xlabel("change of efficiency [percentage points]")
+    panels[1, 1].set_xlabel("change relative to the unconstrained network [%]")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
     return figure
 
 
-def _violins(panel: Axes, groups: Sequence[Floats], color: str) -> None:
-    rng = np.random.default_rng(0)
-    if all(np.ptp(group) > 0 for group in groups):
-        bodies: Any = panel.violinplot(groups, range(len(groups)), showextrema=False)
-        for body in bodies["bodies"]:
-            body.set(facecolor=color, alpha=0.25)
-    for i, group in enumerate(groups):
-        panel.plot(i + rng.uniform(-0.08, 0.08, len(group)), group, ".", color=color, alpha=0.8)
-        panel.plot(i, np.median(group), "o", color="white", markeredgecolor="black", zorder=3)
+def _named_points(panel: Axes, changes: Mapping[str, Floats]) -> None:
+    """A point per channel and model, and a line at the median of each model."""
+    medians = [float(np.nanmedian(values)) for values in changes.values()]
+    for (model, values), color, marker in zip(changes.items(), MODEL_COLORS, "so", strict=False):
+        panel.plot(values, range(len(values)), marker, color=color, markersize=4, label=model)
+    for middle, color in zip(medians, MODEL_COLORS, strict=False):
+        panel.axvline(middle, color=color, linestyle="dashed")
+    panel.set_title(f"medians: {', '.join(f'{m:+.1f}' for m in medians)}", fontsize=9)
+    panel.axvline(0.0, color="0.5", linewidth=0.8)
+    panel.grid(alpha=0.3, axis="x")

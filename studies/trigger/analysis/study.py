@@ -22,6 +22,7 @@ import numpy as np
 from isotone.trigger import Efficiency, WorkingPoint
 from studies.trigger.analysis import figures
 from studies.trigger.analysis.efficiency import by_channel, by_proper_time, passing
+from studies.trigger.analysis.figures import Changes
 from studies.trigger.analysis.models import (
     Effort,
     Model,
@@ -31,6 +32,7 @@ from studies.trigger.analysis.models import (
 )
 from studies.trigger.analysis.tables import FOUR, TWO, Tables
 from studies.trigger.analysis.working_point import choose
+from studies.trigger.simulation.generation.channels import channels as all_channels
 
 COMMITTED = Path(__file__).parents[1] / "small"
 QUICK = Effort(epochs=8, batch_size=128, trees=60)
@@ -80,6 +82,16 @@ def medians(verdict: Verdict, free: Verdict) -> tuple[float, float]:
     change = verdict.channels.value - free.channels.value
     beauty = free.channels.at < 20_000_000
     return float(np.median(change[beauty])), float(np.median(change[~beauty]))
+
+
+def changes(verdicts: dict[str, Verdict]) -> tuple[Changes, Changes]:
+    """Efficiencies of the channels of beauty, and of charm, beside those of the free network."""
+    free = verdicts[FREE].channels
+    decays = {channel.code: channel.name for channel in all_channels()}
+    after = {name: verdicts[name].channels.value for name in (TREES, OURS)}
+    both = Changes([decays[code] for code in free.at], free.value, after)
+    beauty = free.at < 20_000_000
+    return both[beauty], both[~beauty]
 
 
 def judge(model: Model, tables: Tables) -> Verdict:
@@ -155,12 +167,7 @@ def draw(verdicts: dict[str, Verdict], tables: Tables, out: Path, n: int) -> Non
         figures.save(figures.heat_maps(models, X, y), out / "fig4_heatmaps")
     curves = {name: (verdicts[name].beauty, verdicts[name].charm) for name in DRAWN}
     figures.save(figures.lifetimes(curves), out / f"fig5_lifetime_{n}")
-    changes = {}
-    beauty = verdicts[FREE].channels.at < 20_000_000
-    for name in (TREES, OURS):
-        change = verdicts[name].channels.value - verdicts[FREE].channels.value
-        changes[name] = change[beauty], change[~beauty]
-    figures.save(figures.channels(changes), out / f"fig6_channels_{n}")
+    figures.save(figures.channels(*changes(verdicts)), out / f"fig6_channels_{n}")
 
 
 def brief(verdicts: dict[str, Verdict]) -> dict[str, list[float]]:

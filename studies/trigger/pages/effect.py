@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from studies.trigger.analysis.efficiency import EDGES
 from studies.trigger.analysis.study import FREE, FREE_TREES, OURS, TREES, complaints
 from studies.trigger.pages.markdown import join, span, table
@@ -58,6 +60,27 @@ def late(numbers: Numbers) -> str:
             cells += [join(ratio, ".2f"), change]
         rows.append(cells)
     return table(head, rows)
+
+
+def relative(numbers: Numbers) -> str:
+    """Median changes of four inputs, absolute and relative to what the free network keeps."""
+    (beauty, of_beauty), (charm, of_charm) = _medians(numbers)
+    return (
+        f"With four inputs and seed 0 the median of charm changes by {join([charm], '+.3f')}, "
+        f"which is {join([100 * of_charm], '+.0f')} % of what the unconstrained network keeps; "
+        f"that of beauty by {join([beauty], '+.3f')}, or {join([100 * of_beauty], '+.1f')} %."
+    )
+
+
+def _medians(numbers: Numbers) -> list[tuple[float, float]]:
+    """Median change of our network against the free one, and the relative one, by flavor."""
+    free, ours = (np.array(numbers["4 inputs"][name]["channels"]) for name in (FREE, OURS))
+    is_beauty = np.array(numbers["4 inputs"][OURS]["codes"]) < 20_000_000
+    found = []
+    for rows in (is_beauty & (free > 0), ~is_beauty & (free > 0)):
+        change = ours[rows] - free[rows]
+        found.append((float(np.median(change)), float(np.median(change / free[rows]))))
+    return found
 
 
 def by_channel(numbers: Numbers) -> str:

@@ -30,6 +30,7 @@ BLOCKS: dict[str, Callable[[Numbers], str]] = {
     "rates": effect.rates,
     "lifetimes": effect.lifetimes,
     "late": effect.late,
+    "relative": effect.relative,
     "channels": effect.by_channel,
     "claims": effect.claims,
     "scan": questions.scan,

@@ -154,6 +154,7 @@ def figure(values: Floats, spreads: tuple[Spread, Spread]) -> Figure:
         )
         panel.legend(fontsize=7, loc="upper left")
         panel.set_ylim(0, 1.3 * panel.get_ylim()[1])
+        panel.locator_params(axis="x", nbins=5)
     panels[0].set_ylabel("seeds")
     return figure
 

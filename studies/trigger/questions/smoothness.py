@@ -19,13 +19,13 @@ from matplotlib.figure import Figure
 from scipy.signal import find_peaks
 
 from isotone.typing import Floats
-from studies.trigger.analysis.figures import save
+from studies.trigger.analysis.figures import MODEL_COLORS, save
 from studies.trigger.analysis.models import Effort, Model, train_lipschitz, train_trees
 from studies.trigger.analysis.study import FREE, OURS, TREES, Verdict
 from studies.trigger.analysis.tables import TWO, Tables
 from studies.trigger.analysis.working_point import choose
 
-COLORS = {TREES: "#E69F00", OURS: "#0072B2"}
+COLORS = dict(zip((TREES, OURS), MODEL_COLORS, strict=True))
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Feature:
 
     name: str
     label: str
+    step: str
     column: int
     values: Floats
 
@@ -42,8 +43,11 @@ STEP = 0.02
 #: where boundaries are looked at: displacements, and the values of Σp_T that are tried
 DISPLACEMENT, PT = np.linspace(3.0, 5.0, 201), np.linspace(0.5, 12.0, 1151)
 FEATURES = (
-    Feature("sum_pt", r"$\sum p_{\mathrm{T}}$ [GeV]", 1, np.arange(1.5, 5.0, STEP)),
-    Feature("ln_min_ip_chi2", r"$\ln\,\min\chi^2_{\mathrm{IP}}$", 3, np.arange(2.0, 6.0, STEP)),
+    Feature("sum_pt", r"$\sum p_{\mathrm{T}}$ [GeV]", "20 MeV more", 1, np.arange(1.5, 5.0, STEP)),
+    Feature(
+        *("ln_min_ip_chi2", r"$\ln\,\min\chi^2_{\mathrm{IP}}$", f"{STEP:g} more", 3),
+        np.arange(2.0, 6.0, STEP),
+    ),
 )
 
 
@@ -160,11 +164,11 @@ def figure(
         for panel, feature in zip(panels[1:], FEATURES, strict=True):
             change = 100 * np.diff(found[name][feature.name])
             panel.plot(feature.values[1:], change, color=color, linewidth=1.0)
-            panel.set(xlabel=feature.label, ylabel=f"efficiency change for +{STEP:g} [%]")
+            panel.set(xlabel=feature.label, ylabel="rise of efficiency [percentage points]")
     panels[0].set(xlabel=FEATURES[1].label, ylabel=f"least {FEATURES[0].label} that passes")
     panels[0].set_title("boundary, two inputs", fontsize=9)
-    for panel in panels[1:]:
-        panel.set_title("four inputs", fontsize=9)
+    for panel, feature in zip(panels[1:], FEATURES, strict=True):
+        panel.set_title(f"four inputs, {feature.step} of the feature", fontsize=9)
     for panel in panels:
         panel.grid(alpha=0.3)
     panels[0].legend(fontsize=8)

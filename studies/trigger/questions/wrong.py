@@ -115,8 +115,11 @@ def figure(found: Mapping[str, Mapping[str, Change]]) -> Figure:
             panel.errorbar(
                 x, values, [100 * getattr(changes[w], f"{flavor}_error") for w in WORSE], **style
             )
-    titles = ("rate, over that as simulated", "beauty efficiency, change [%]")
-    for panel, title in zip(panels, (*titles, "charm efficiency, change [%]"), strict=True):
+    changes_of = (
+        f"{flavor} efficiency, change [percentage points]" for flavor in ("beauty", "charm")
+    )
+    titles = ("rate, over that as simulated", *changes_of)
+    for panel, title in zip(panels, titles, strict=True):
         panel.set_title(title, fontsize=9)
         panel.set_xticks(range(len(WORSE)), labels, fontsize=8)
         panel.grid(alpha=0.3, axis="y")
