@@ -81,7 +81,7 @@ def test_batches_are_small(files: dict[str, Path], suffix: str) -> None:
 def test_memory_does_not_grow_with_the_file(
     tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("isotone.data.table._BUFFER_BYTES", 2**14)  # so that small files show it
+    monkeypatch.setattr("isotone.data.csv._BUFFER_BYTES", 2**14)  # so that small files show it
     peaks = []
     for n_rows in (100_000, 400_000):
         column = pa.record_batch({"x": np.random.default_rng(0).normal(size=n_rows)})
@@ -278,9 +278,9 @@ def two_trees(tmp_path: Path) -> Path:
 
 def test_a_named_tree(two_trees: Path) -> None:
     table = open_table(f"{two_trees}:inner/background")
-    assert table.n_rows == 3
+    assert table.n_rows is None  # it depends on the columns
     assert read(table, ["a-b", "x"]).tolist() == [[0, 0], [0, 1], [1, 2]]
-    assert next(table.batches(["hits"]))["hits"].to_pylist() == [[1.0], [], [2.0, 3.0]]
+    assert next(table.batches(["hits"]))["hits"].to_pylist() == [1.0, 2.0, 3.0]
 
 
 def test_which_tree(two_trees: Path) -> None:

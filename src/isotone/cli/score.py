@@ -13,7 +13,8 @@ from isotone.cli.destination import check_directory
 from isotone.cli.options import ON_UNSEEN, listed, policy_of
 from isotone.cli.terminal import progress, say
 from isotone.data.dataset import tables_in
-from isotone.data.table import open_table, split_tree
+from isotone.data.several import open_tables
+from isotone.data.table import Table, split_tree
 from isotone.files import refuse_overwriting
 from isotone.frozen.scoring import Scored, Scoring, outputs_of, score_directory
 from isotone.inputs.chain import refuse_one_score
@@ -22,9 +23,9 @@ from isotone.workers import workers_of
 
 def score(
     model: Annotated[Path, typer.Argument(help="An .isotone file.")],
-    table: Annotated[
-        str,
-        typer.Argument(help="CSV, Parquet or ROOT (file.root:tree), or a directory of Parquet."),
+    tables: Annotated[
+        list[str],
+        typer.Argument(help="CSV, Parquet, ROOT (file.root:tree); several; or a directory."),
     ],
     out: Annotated[str, typer.Option(help="Where to write: CSV, Parquet, ROOT, or a directory.")],
     keep: Annotated[
@@ -39,6 +40,9 @@ def score(
 ) -> None:
     """Score every row of a table, of any size, and write the scores to a new table.
 
+    The rows of several tables and of patterns, as in 'data/*.root:tree', come one after the other.
+    A branch of a ROOT tree with several values per entry gives a row for each of them.
+
     A directory of Parquet files is scored file by file, by processes of this machine or by the
     workers of a Dask scheduler. If that was interrupted, run the same command again: it resumes.
 
@@ -51,19 +55,21 @@ def score(
     code as its owner: protect the one that you name with --scheduler.
     """
     start = time.perf_counter()
-    is_directory = Path(table).is_dir()
+    is_directory = len(tables) == 1 and Path(tables[0]).is_dir()
     if is_directory:
         check_directory(Path(out))
-    written = outputs_of(Path(table), Path(out)) if is_directory else [split_tree(out)[0]]
+    written = outputs_of(Path(tables[0]), Path(out)) if is_directory else [split_tree(out)[0]]
     refuse_overwriting(written, [model])
     frozen, policy = isotone.load(model), policy_of(on_unseen)
     refuse_one_score(policy, frozen.n_outputs)
-    scoring = Scoring(frozen, _kept(keep, Path(table)), probability, policy)
+    first = next(iter(tables_in(Path(tables[0]))), None) if is_directory else None
+    table = open_tables(tables if first is None else [str(first)])
+    scoring = Scoring(frozen, _kept(keep, table), probability, policy)
     if is_directory:
-        scored = _score_files(scoring, Path(table), Path(out), workers, scheduler)
+        scored = _score_files(scoring, Path(tables[0]), Path(out), workers, scheduler)
     elif scheduler is not None:
         raise ValueError(
-            f"`--scheduler` is for directories; {table!r} is not one: leave the option out"
+            f"`--scheduler` is for directories; {table.path!r} is not one: leave the option out"
         )
     else:
         scored = _score_rows(scoring, table, out)
@@ -82,17 +88,14 @@ def _rows(n: int) -> str:
     return f"{n:,} row{'s' * (n != 1)}"
 
 
-def _kept(keep: list[str] | None, table: Path) -> tuple[str, ...]:
+def _kept(keep: list[str] | None, table: Table) -> tuple[str, ...]:
     """Names separated by commas; a comma in the name of a column is left alone."""
-    if not keep:
-        return ()
-    first = next(iter(tables_in(table)), None) if table.is_dir() else table
-    columns = open_table(first).columns if first is not None else ()
-    return tuple(name for text in keep for name in ([text] if text in columns else listed(text)))
+    texts = keep or ()
+    return tuple(n for text in texts for n in ([text] if text in table.columns else listed(text)))
 
 
-def _score_rows(scoring: Scoring, table: str, out: str) -> Scored:
-    with progress("{task.completed:,.0f} rows", open_table(table).n_rows) as update:
+def _score_rows(scoring: Scoring, table: Table, out: str) -> Scored:
+    with progress("{task.completed:,.0f} rows", table.n_rows) as update:
         return scoring.score(table, out, lambda n: update(advance=n))
 
 

@@ -30,7 +30,8 @@ from isotone.cli.options import (
     sizes_of,
 )
 from isotone.cli.table.columns import Columns, choose_columns
-from isotone.cli.table.directory import check_workers, is_streamed, open_rows, survey_rows
+from isotone.cli.table.directory import check_workers, is_streamed, survey_rows
+from isotone.cli.table.given import BackgroundPaths, Given, SignalPaths, TablePaths
 from isotone.cli.table.judging import judge
 from isotone.cli.table.rows import Reading, Sample, read_rows
 from isotone.cli.table.target import TargetColumn
@@ -53,12 +54,13 @@ _CLASSIFICATION, _REGRESSION = get_args(ClassificationLoss), get_args(Regression
 
 
 def train(
-    table: Annotated[
-        str,
-        typer.Argument(help="CSV, Parquet or ROOT (file.root:tree), or a directory of Parquet."),
-    ],
-    target: Annotated[str, typer.Option(help="Column to learn: classes or numbers.")],
     out: Annotated[Path, typer.Option(help="Directory for all results, or an .isotone file.")],
+    tables: TablePaths = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column to learn: classes or numbers.")
+    ] = None,
+    signal: SignalPaths = None,
+    background: BackgroundPaths = None,
     positive: Annotated[
         str | None, typer.Option(help="With two classes, the one that scores refer to.")
     ] = None,
@@ -152,11 +154,18 @@ def train(
     one of c and d, and one of all other features; no_interactions makes it a sum of functions of
     single features. The certificate proves it.
 
-    A directory of Parquet files is one table. More than 262,144 rows stay on disk: a first pass
-    counts categories and classes and draws a sample of 131,072 rows, which decides scaling, knots
-    and λ; then every pass streams all rows. At most 131,072 rows are held out. With --workers or
-    --scheduler, processes of this machine or the workers of a Dask scheduler train the members of
-    the average, to the same bits; they must see the directory, and --out, under the same paths.
+    Several tables, trees and patterns are one table: 'data/*.root:DecayTree' more.root:dir/tree.
+    With --signal s.root:T --background b.root:T (each may be repeated, and be a pattern) the class
+    is 1 for rows of the former and 0 for the latter, in a column called signal, or as --target
+    says. A branch of a ROOT tree with several values per entry gives a row for each of them, and
+    other branches repeat theirs.
+
+    A directory of Parquet files is one table, and so are several such files. If they have more
+    than 262,144 rows, these stay on disk: a first pass counts categories and classes and draws a
+    sample of 131,072 rows, which decides scaling, knots and λ; then every pass streams all rows.
+    At most 131,072 rows are held out. With --workers or --scheduler, processes of this machine or
+    the workers of a Dask scheduler train the members of the average, to the same bits; they must
+    see the files, and --out, under the same paths.
 
     Options that take columns may be repeated. Put a name with a comma, or with spaces around it,
     in double quotes: '"income, net",debt'.
@@ -168,12 +177,13 @@ def train(
     """
     check_choice("--missing", missing, get_args(Gaps))
     check_choice("--class-weight", class_weight, ("none", "balanced"))
-    destination = _destination(out, [table, validation])
-    check_workers(table, workers, scheduler)
-    source = open_rows(table)
+    given = Given.of(tables, signal, background, target)
+    destination = _destination(out, [*given.local_files, split_tree(validation)[0]])
+    source = given.open()
+    check_workers(source, workers, scheduler)
     columns = choose_columns(
         source,
-        target,
+        given.target,
         features,
         increasing,
         decreasing,
@@ -205,7 +215,8 @@ def train(
         random_state=random_state,
         verbose=True,
     )
-    made_from = {"table": file_name(table), "target": target, "rows": len(training.X)}
+    names = ", ".join(map(file_name, given.paths))
+    made_from = {"table": names, "target": given.target, "rows": len(training.X)}
     made_from["random_state"] = random_state
     where = (scheduler, workers) if is_streamed(source) else (None, 1)
     with workers_of(*where) as chosen:
@@ -217,14 +228,11 @@ def train(
     output.print(printable(f"written: {destination.model}"), soft_wrap=True)
 
 
-def _destination(out: Path, tables: Sequence[str]) -> Destination:
+def _destination(out: Path, tables: Sequence[Path]) -> Destination:
     """Where results go, none of them in place of a table that is read."""
     destination = Destination.of(out, "model.isotone")
     parts = checkpoint_files(destination.checkpoints)
-    refuse_overwriting(
-        [destination.model, *destination.beside(*_FILES), *parts],
-        [split_tree(table)[0] for table in tables],
-    )
+    refuse_overwriting([destination.model, *destination.beside(*_FILES), *parts], tables)
     return destination
 
 

@@ -16,8 +16,8 @@ from rich.table import Table
 import isotone
 from isotone.cli import terminal
 from isotone.cli.options import ON_UNSEEN, listed, numbers_of, policy_of
+from isotone.cli.table.given import BackgroundPaths, Given, SignalPaths, TablePaths
 from isotone.cli.terminal import output, printable
-from isotone.data.table import split_tree
 from isotone.files import refuse_overwriting, replacing
 from isotone.trigger import record
 from isotone.trigger.candidates import Candidates, read_candidates
@@ -30,14 +30,16 @@ from isotone.typing import Floats
 
 def trigger(
     model: Annotated[Path, typer.Argument(help="An .isotone file.")],
-    tables: Annotated[
-        list[str], typer.Argument(help="CSV, Parquet or ROOT (file.root:tree); one or several.")
-    ],
-    target: Annotated[str, typer.Option(help="Column: 0 is background, 1 is signal.")],
     event: Annotated[str, typer.Option(help="Columns that identify an event: event, or a,b.")],
     n_events: Annotated[
         int, typer.Option(help="Background events examined, with or without a candidate.")
     ],
+    tables: TablePaths = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column: 0 is background, 1 is signal.")
+    ] = None,
+    signal: SignalPaths = None,
+    background: BackgroundPaths = None,
     max_rate: Annotated[
         float | None, typer.Option(help="Largest output rate, in Hz; it sets the threshold.")
     ] = None,
@@ -76,7 +78,8 @@ def trigger(
     Rows are candidates, several for an event. An event passes if a candidate's score is at least
     the threshold: the loosest for which background events pass at no more than --max-rate, or the
     one given as --threshold. Use rows that the model was not trained on. Efficiencies are of
-    signal events with a candidate. The candidates of an event may be in several tables. A
+    signal events with a candidate. The candidates of an event may be in several tables, those of
+    signal and of background apart: --signal s.root:T --background 'b*.root:T'. A
     candidate without a score, see --on-unseen, never passes.
 
     The file of --out has the threshold, the rule and the fingerprint of the model; isotone export
@@ -88,7 +91,8 @@ def trigger(
     --pileup 5.24 --max-rate 660e3 --group channel --against proper_time
     """
     settings = {name: value for name, value in locals().items() if name not in ("out", "tables")}
-    _check_words(event, model, tables, out)
+    given = Given.of(tables, signal, background, target)
+    _check_words(event, model, given, out)
     groups = tuple(name for text in group or () for name in listed(text))
     bins = _edges(edges, against, split)
     wanted = numbers_of(rates, "rates") if rates else None
@@ -99,19 +103,21 @@ def trigger(
     frozen = isotone.load(model)
     candidates = read_candidates(
         frozen,
-        *tables,
+        *given.tables,
+        signal=given.signal,
+        background=given.background,
         target=target,
         event=listed(event),
         keep_labels=asked.columns(block),
         keep_values=[against] if against else [],
         on_unseen=policy_of(on_unseen),
     )
-    _check_kinds(candidates, target, tables)
+    _check_kinds(candidates, given)
     with _naming_options():
         found = judge(candidates, exposure, asked)
     _print(found, asked, exposure)
     if out:
-        content = record.to_dict(found, frozen, tables, settings | {"model": str(model)})
+        content = record.to_dict(found, frozen, given.paths, settings | {"model": str(model)})
         with replacing(out) as temporary:
             temporary.write_text(json.dumps(content, indent=1) + "\n")
         terminal.say(f"wrote {out}")
@@ -129,10 +135,10 @@ def _naming_options() -> Iterator[None]:
         raise ValueError(re.sub(r"`--\w+", lambda m: m[0].replace("_", "-"), text)) from error
 
 
-def _check_words(event: str, model: Path, tables: list[str], out: Path | None) -> None:
+def _check_words(event: str, model: Path, given: Given, out: Path | None) -> None:
     if not listed(event):
         raise ValueError(f"`--event {event}` names no column; give at least one, as in event")
-    refuse_overwriting([out] if out else [], [model, *(split_tree(table)[0] for table in tables)])
+    refuse_overwriting([out] if out else [], [model, *given.local_files])
 
 
 def _check_limit(exposure: Exposure, max_rate: float | None, threshold: float | None) -> None:
@@ -145,12 +151,12 @@ def _check_limit(exposure: Exposure, max_rate: float | None, threshold: float | 
         exposure.allowed_fraction(max_rate)
 
 
-def _check_kinds(candidates: Candidates, target: str, tables: list[str]) -> None:
+def _check_kinds(candidates: Candidates, given: Given) -> None:
     for number, kind in enumerate(("background", "signal")):
         if not (candidates.is_signal == number).any():
             raise ValueError(
-                f"column {target!r} of {', '.join(tables)} has no {kind} ({number}); both are "
-                "needed: choose another column, or add a table"
+                f"column {given.target!r} of {', '.join(given.paths)} has no {kind} ({number}); "
+                "both are needed: choose another column, or add a table"
             )
 
 

@@ -53,8 +53,8 @@ class Dataset(Table):
     )
 
     @property
-    def first_file(self) -> str:
-        return self.files[0].path
+    def parts(self) -> tuple[Table, ...]:
+        return self.files
 
     @property
     def sizes(self) -> list[int]:

@@ -64,7 +64,7 @@ class Source:
         path : of the file, for messages
         first_row : number of the first row within the file
         """
-        with _in_file(path):
+        with in_file(path):
             columns = [self._feature(batch.column(n), n, first_row) for n in self.features]
             columns.append(self._target(batch.column(self.target), first_row))
             if self.weight is not None:
@@ -103,9 +103,11 @@ class Source:
 
 
 @contextmanager
-def _in_file(path: str) -> Iterator[None]:
-    """Name the file in messages about its cells."""
+def in_file(path: str, several: bool = True) -> Iterator[None]:
+    """Name the file in messages about its cells, if there are several."""
     try:
         yield
     except ValueError as error:
+        if not several:
+            raise
         raise ValueError(f"{path}: {error}") from error

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv
 
 from isotone.checks import suggest
+from isotone.data import csv as csvfile
 from isotone.data import parquet as parquetfile
 from isotone.data import root as rootfile
 from isotone.files import replacing
@@ -29,11 +29,8 @@ from isotone.untrusted import refuse_special
 BATCH_ROWS = 65536
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".root")
 
-_BUFFER_BYTES = 2**20
 # What pandas calls an index without a name: in Parquet, in CSV, and when it reads such a CSV.
 _UNNAMED = re.compile(r"__index_level_\d+__|\s*|Unnamed: \d+(_level_\d+)?")
-# Leading zeros, or more digits than a 64-bit integer surely holds: a name, not a number.
-_LIKE_A_NAME = r"^[+-]?(0\d|\d{19})"
 
 
 @dataclass(frozen=True)
@@ -52,9 +49,19 @@ class Table(ABC):
     n_rows: int | None
 
     @property
+    def parts(self) -> tuple[Table, ...]:
+        """The tables of single files that it consists of."""
+        return (self,)
+
+    @property
     def first_file(self) -> str:
         """Path of the file, or of the first one, if there are several."""
-        return self.path
+        return self.parts[0].path
+
+    @property
+    def local_files(self) -> list[Path]:
+        """The files on this machine that are read; a URL is none."""
+        return [split_tree(part.path)[0] for part in self.parts if not is_url(part.path)]
 
     def batches(
         self, columns: Sequence[str], n_rows: int = BATCH_ROWS
@@ -103,7 +110,8 @@ class Table(ABC):
 def open_table(path: str | Path) -> Table:
     """Open a table; the format follows from the suffix, one of `SUFFIXES`.
 
-    For ROOT, "file.root:name" picks one of several trees (TTree or RNTuple).
+    For ROOT, "file.root:name" picks one of several trees (TTree or RNTuple), "file.root:dir/name"
+    one in a directory, and a URL such as "root://host//file.root:name" is left to uproot.
 
     Examples
     --------
@@ -113,6 +121,8 @@ def open_table(path: str | Path) -> Table:
     """
     file, _ = split_tree(path)
     suffix = suffix_of(path)
+    if is_url(path):
+        return _open_url(str(path), suffix)
     if file.exists() and not file.is_dir():
         refuse_special(file)
     if not file.is_file():
@@ -177,7 +187,7 @@ def write_table(path: str | Path, schema: pa.Schema, batches: Iterable[pa.Record
             return rootfile.write(temporary, tree or "tree", schema, batches)
         if suffix in (".parquet", ".pq"):
             return parquetfile.write(temporary, schema, batches)
-        return _write_csv(temporary, suffix.endswith(".gz"), schema, batches)
+        return csvfile.write(temporary, suffix.endswith(".gz"), schema, batches)
 
 
 def index_columns(table: Table) -> tuple[str, ...]:
@@ -192,10 +202,28 @@ def index_columns(table: Table) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def is_url(path: str | Path) -> bool:
+    """Whether a path begins with a protocol, as in "root://host//file.root"."""
+    return re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", str(path)) is not None
+
+
 def split_tree(path: str | Path) -> tuple[Path, str | None]:
-    """The file and the tree of "file.root:tree"; no tree for any other path."""
+    """The file and the tree of "file.root:tree"; no tree for any other path.
+
+    A URL has no file, and what is given for it does not exist; see `split_address`.
+    """
+    file, tree = split_address(path)
+    return Path(file), tree
+
+
+def split_address(path: str | Path) -> tuple[str, str | None]:
+    """The same, for a path or a URL of which every character counts.
+
+    >>> split_address("root://host:1094//store/file.root:dir/tree")
+    ('root://host:1094//store/file.root', 'dir/tree')
+    """
     file, mark, tree = str(path).rpartition(".root:")
-    return (Path(file + ".root"), tree) if mark else (Path(path), None)
+    return (file + ".root", tree) if mark else (str(path), None)
 
 
 def suffix_of(path: str | Path) -> str:
@@ -225,7 +253,7 @@ class _CsvTable(Table):
             null_values=[""],
             strings_can_be_null=True,
         )
-        with reading(self.path), _csv_reader(self.path, convert) as reader:
+        with reading(self.path), csvfile.open_reader(self.path, convert) as reader:
             for block in reader:
                 for start in range(0, block.num_rows, n_rows):
                     yield block.slice(start, n_rows)
@@ -234,76 +262,13 @@ class _CsvTable(Table):
         kinds = dict.fromkeys(columns, pa.int64())
         for batch in self._read(columns, BATCH_ROWS):
             for name in columns:
-                kinds[name] = _type_of_text(batch.column(name), kinds[name])
+                kinds[name] = csvfile.narrowest_type(batch.column(name), kinds[name])
         return pa.schema(kinds.items())
 
 
 def _open_csv(path: str) -> Table:
-    with _csv_reader(path, pyarrow.csv.ConvertOptions()) as reader:
+    with csvfile.open_reader(path, pyarrow.csv.ConvertOptions()) as reader:
         return _CsvTable(path, tuple(reader.schema.names), None)
-
-
-def _csv_reader(path: str, convert: pyarrow.csv.ConvertOptions) -> pyarrow.csv.CSVStreamingReader:
-    return pyarrow.csv.open_csv(
-        path,
-        # without threads errors name the row, at the same speed
-        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=_BUFFER_BYTES),
-        parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
-        convert_options=convert,
-    )
-
-
-def _type_of_text(column: pa.Array, so_far: pa.DataType) -> pa.DataType:
-    """The narrowest of int64, float64 and text, not narrower than `so_far`, that says it all."""
-    if pc.any(pc.match_substring_regex(column, _LIKE_A_NAME)).as_py():
-        return pa.string()
-    kinds = [pa.int64(), pa.float64(), pa.string()]
-    for kind in kinds[kinds.index(so_far) : -1]:
-        try:
-            column.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-        return kind
-    return pa.string()
-
-
-def _write_csv(
-    path: Path, compress: bool, schema: pa.Schema, batches: Iterable[pa.RecordBatch]
-) -> int:
-    _check_csv_types(schema)
-    n_rows = 0
-    with pa.output_stream(str(path), compression="gzip" if compress else None) as file:
-        file.write(_csv_lines([pa.array([name]) for name in schema.names]))
-        for batch in batches:
-            file.write(_csv_lines(batch.columns))
-            n_rows += batch.num_rows
-    return n_rows
-
-
-def _check_csv_types(schema: pa.Schema) -> None:
-    for field in schema:
-        try:
-            pa.nulls(0, field.type).cast(pa.string())
-        except pa.ArrowNotImplementedError as error:
-            raise ValueError(
-                f"column {field.name!r} has type {field.type}; a CSV file holds numbers and text: "
-                "leave the column out, or write .parquet"
-            ) from error
-
-
-def _csv_lines(columns: Sequence[pa.Array]) -> bytes:
-    """Lines with quotes only where needed; Arrow's own writer quotes every text."""
-    cells = [_quote(column.cast(pa.string())) for column in columns]
-    lines = pc.binary_join_element_wise(*cells, ",", null_handling="replace", null_replacement="")
-    return "".join(f"{line}\n" for line in lines.to_pylist()).encode()
-
-
-def _quote(column: pa.Array) -> pa.Array:
-    special = pc.match_substring_regex(column, r'[",\r\n]')
-    if not pc.any(special).as_py():
-        return column
-    doubled = pc.replace_substring(column, '"', '""')
-    return pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), column)
 
 
 # Parquet
@@ -331,17 +296,27 @@ def _open_parquet(path: str) -> Table:
 @dataclass(frozen=True)
 class _RootTable(Table):
     def _read(self, columns: list[str], n_rows: int) -> Iterator[pa.RecordBatch]:
-        with reading(self.path), rootfile.open_tree(*split_tree(self.path)) as tree:
+        with reading(self.path), rootfile.open_tree(*split_address(self.path)) as tree:
             yield from tree.batches(columns, n_rows)
 
     def _types(self, columns: list[str]) -> pa.Schema:
-        with reading(self.path), rootfile.open_tree(*split_tree(self.path)) as tree:
+        with reading(self.path), rootfile.open_tree(*split_address(self.path)) as tree:
             return tree.schema(columns)
 
 
 def _open_root(path: str) -> Table:
-    with rootfile.open_tree(*split_tree(path)) as tree:
+    with rootfile.open_tree(*split_address(path)) as tree:
         return _RootTable(path, tree.columns, tree.n_rows)
+
+
+def _open_url(path: str, suffix: str) -> Table:
+    if suffix != ".root":
+        raise ValueError(
+            f"{path!r} is a URL of a {suffix} file; only ROOT files are read from URLs: copy it "
+            "to this machine"
+        )
+    with reading(path):
+        return _open_root(path)
 
 
 # Files

@@ -65,7 +65,7 @@ class Scoring:
 
     def score(
         self,
-        source: str,
+        source: str | Table,
         target: str,
         on_rows: Callable[[int], object] = lambda n: None,
         metadata: dict[bytes, bytes] | None = None,
@@ -74,12 +74,14 @@ class Scoring:
 
         Parameters
         ----------
-        source, target : CSV, Parquet or ROOT files; they may differ in kind
+        source : the path of a CSV, Parquet or ROOT file, or a table
+        target : the path of a file, which may be of another kind
         on_rows : called with the number of rows of every piece that is done
         metadata : of the written file, if it is a Parquet file
         """
-        table, engine = open_table(source), Engine(self.frozen, on_unseen=self.on_unseen)
-        refuse_overwriting([split_tree(target)[0]], [split_tree(source)[0]])
+        table = open_table(source) if isinstance(source, str) else source
+        engine = Engine(self.frozen, on_unseen=self.on_unseen)
+        refuse_overwriting([split_tree(target)[0]], table.local_files)
         table.require(self.frozen.inputs.names)
         kept = _kept_schema(table, self.keep, target)
         nothing = np.empty((0, len(self.frozen.inputs.encoded)))
@@ -93,7 +95,7 @@ class Scoring:
         types = [(name, pa.from_numpy_dtype(values.dtype)) for name, values in outputs.items()]
         schema = pa.schema([*kept, *types], metadata)
         pieces = _while_unchanged(
-            split_tree(source)[0], self._pieces(table, engine, kept, schema, on_rows)
+            table.local_files, self._pieces(table, engine, kept, schema, on_rows)
         )
         n_rows = write_table(target, schema, pieces)
         return Scored(n_rows, engine.n_unseen, engine.n_pooled)
@@ -248,16 +250,19 @@ def _mark(source: Path) -> dict[str, Any]:
     return {"bytes": source.stat().st_size, "sha256": digest}
 
 
-def _while_unchanged(source: Path, pieces: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The pieces of a file; raises `ValueError` at their end if it was changed meanwhile."""
-    before = source.stat()
+def _while_unchanged(
+    sources: Sequence[Path], pieces: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The pieces of files; raises `ValueError` at their end if one was changed meanwhile."""
+    before = [source.stat() for source in sources]
     yield from pieces
-    after = source.stat()
-    if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-        raise ValueError(
-            f"{str(source)!r} changed while it was being read; it must stay the same: score it "
-            "again"
-        )
+    for source, then in zip(sources, before, strict=True):
+        now = source.stat()
+        if (then.st_size, then.st_mtime_ns) != (now.st_size, now.st_mtime_ns):
+            raise ValueError(
+                f"{str(source)!r} changed while it was being read; it must stay the same: score "
+                "it again"
+            )
 
 
 def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str | Scored:
@@ -276,6 +281,7 @@ def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str | Scored:
 
 def _kept_schema(table: Table, keep: Sequence[str], target: str) -> pa.Schema:
     """Types of the kept columns; from CSV to CSV text is copied as it is."""
-    if all(suffix_of(path).startswith(".csv") for path in (table.path, target)):
+    paths = [target, *(part.path for part in table.parts)]
+    if all(suffix_of(path).startswith(".csv") for path in paths):
         return pa.schema([(name, pa.string()) for name in dict.fromkeys(keep)])
     return table.schema(keep)

@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from isotone.data.table import open_table
+from isotone.data.several import open_tables
+from isotone.data.table import Table, numbers
 from isotone.frozen.engine import Engine
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.cells import class_numbers, finite_or_blank, is_blank, labels
@@ -38,6 +39,7 @@ class Candidates:
     event : (n,), numbers; candidates of signal and of background never share one
     labels : kept columns of text, by name
     values : kept columns of numbers, by name; NaN where there is none
+    weight : (n,), which may be negative; None if all count alike
     """
 
     score: Floats
@@ -45,6 +47,7 @@ class Candidates:
     event: Integers
     labels: Mapping[str, NDArray[Any]]
     values: Mapping[str, Floats]
+    weight: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.score)
@@ -56,6 +59,7 @@ class Candidates:
             self.event[rows],
             {name: column[rows] for name, column in self.labels.items()},
             {name: column[rows] for name, column in self.values.items()},
+            None if self.weight is None else self.weight[rows],
         )
 
     @property
@@ -67,7 +71,7 @@ class Candidates:
         return self[self.is_signal]
 
     def best(self, columns: Sequence[str]) -> Candidates:
-        """One row for every event, with the largest score.
+        """One row for every event, with the largest score; all candidates of it weigh the same.
 
         Parameters
         ----------
@@ -76,9 +80,9 @@ class Candidates:
         score, first = best_scores(self.score, self.event)
         labels = {name: self.labels[name] for name in columns if name in self.labels}
         values = {name: self.values[name] for name in columns if name in self.values}
-        self._check_same(first, labels | values)
-        rows = Candidates(self.score, self.is_signal, self.event, labels, values)[first]
-        return replace(rows, score=score)
+        weights = {} if self.weight is None else {"weight": self.weight}
+        self._check_same(first, labels | values | weights)
+        return replace(replace(self, labels=labels, values=values)[first], score=score)
 
     def _check_same(self, first: Indices, columns: Mapping[str, NDArray[Any]]) -> None:
         index = np.searchsorted(self.event[first], self.event)
@@ -98,65 +102,96 @@ class Candidates:
 def read_candidates(
     frozen: FrozenNetwork,
     *paths: str,
-    target: str,
+    target: str | None = None,
     event: Sequence[str],
     keep_labels: Sequence[str] = (),
     keep_values: Sequence[str] = (),
     on_unseen: Policy = "error",
+    signal: Sequence[str] = (),
+    background: Sequence[str] = (),
+    weights: str | None = None,
 ) -> Candidates:
     """Read tables of candidates and score them.
 
     Parameters
     ----------
-    paths : CSV, Parquet or ROOT, as in `isotone.data.table.open_table`; the candidates of an event
-        may be in several
-    target : a column with 0 for background, what counts for the rate, and 1 for signal
+    paths : CSV, Parquet or ROOT, as in `isotone.data.several.open_tables`; the candidates of an
+        event may be in several
+    target : a column of these with 0 for background, what counts for the rate, and 1 for signal
     event : the columns that tell events apart, such as run and event; background and signal may
         use the same numbers
     keep_labels, keep_values : columns to keep, as text or as numbers
     on_unseen : what a candidate with values never seen in training gets, see `isotone.Engine`; one
         without a score never passes: its score here is -∞
+    signal, background : tables of signal alone, and of background alone, which need no target
+    weights : a column of weights, which may be negative
     """
     if frozen.n_outputs != 1:
         raise ValueError(
             f"the model has {frozen.n_outputs} outputs; a trigger needs one score: train it on "
             "two classes"
         )
-    names = event, keep_labels, keep_values
+    names = event, keep_labels, keep_values, weights
     parts = []
-    for path in paths:
+    tables = _tables(paths, target, signal, background)
+    for table, kind in tables:
         try:
-            parts += _read(Engine(frozen, on_unseen=on_unseen), path, target, *names)
+            parts += _read(Engine(frozen, on_unseen=on_unseen), table, kind, *names)
         except ValueError as error:
-            raise (ValueError(f"in {path!r}: {error}") if len(paths) > 1 else error) from error
+            raise (
+                ValueError(f"in {table.path!r}: {error}") if len(tables) > 1 else error
+            ) from error
     return _together(parts, *names)
+
+
+def _tables(
+    paths: Sequence[str], target: str | None, signal: Sequence[str], background: Sequence[str]
+) -> list[tuple[Table, str | bool]]:
+    """Tables of single files with the column that tells signal, or whether all of it is signal."""
+    if paths and target is None:
+        raise ValueError(
+            f"{paths[0]!r} may hold signal and background; `target` must name the column that "
+            "tells them apart: give it, or give the tables as `signal` and `background`"
+        )
+    kinds: tuple[tuple[Sequence[str], str | bool | None], ...]
+    kinds = (paths, target), (signal, True), (background, False)
+    return [
+        (part, kind)
+        for names, kind in kinds
+        if names and kind is not None
+        for part in open_tables(names).parts
+    ]
 
 
 def _read(
     engine: Engine,
-    path: str,
-    target: str,
+    table: Table,
+    target: str | bool,
     event: Sequence[str],
     keep_labels: Sequence[str],
     keep_values: Sequence[str],
+    weights: str | None,
 ) -> list[Any]:
     """Scores, labels and kept columns of a table, piece by piece."""
     texts = [*event, *keep_labels]
     inputs = engine.network.inputs
-    columns = dict.fromkeys([*inputs.names, target, *texts, *keep_values])
-    parts, n_rows, table = [], 0, open_table(path)
+    told = [target] if isinstance(target, str) else []
+    counted = [*keep_values, *([weights] if weights else [])]
+    parts, n_rows = [], 0
     table.require(inputs.names)
-    for batch in table.batches(list(columns)):
+    for batch in table.batches([*inputs.names, *told, *texts, *counted]):
         score = engine.score_batch([batch.column(name) for name in inputs.names], n_rows)
-        is_signal = _is_signal(batch, target, n_rows)
+        known = np.full(len(batch), target) if not told else _is_signal(batch, told[0], n_rows)
         for name in event:
             _check_event(batch.column(name), name, n_rows)
         strings = {name: _texts(batch.column(name)) for name in texts}
         values = [finite_or_blank(batch.column(name), name, n_rows) for name in keep_values]
-        parts.append((np.where(np.isnan(score), -np.inf, score), is_signal, strings, values))
+        weight = numbers(batch, [weights], n_rows)[:, 0] if weights else None
+        score = np.where(np.isnan(score), -np.inf, score)
+        parts.append((score, known, strings, values, weight))
         n_rows += batch.num_rows
     if n_rows == 0:
-        raise ValueError(f"{path!r} has no rows; give a table of candidates")
+        raise ValueError(f"{table.path!r} has no rows; give a table of candidates")
     return parts
 
 
@@ -186,7 +221,11 @@ def _check_event(column: pa.Array, name: str, first_row: int) -> None:
 
 
 def _together(
-    parts: list[Any], event: Sequence[str], keep_labels: Sequence[str], keep_values: Sequence[str]
+    parts: list[Any],
+    event: Sequence[str],
+    keep_labels: Sequence[str],
+    keep_values: Sequence[str],
+    weights: str | None,
 ) -> Candidates:
     is_signal = np.concatenate([part[1] for part in parts])
     number = is_signal.astype(np.int64)
@@ -204,6 +243,7 @@ def _together(
         number,
         kept,
         {n: np.concatenate([part[3][i] for part in parts]) for i, n in enumerate(keep_values)},
+        np.concatenate([part[4] for part in parts]) if weights else None,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,28 +18,23 @@ from isotone.cli.table.rows import (
     warn_of_counters,
 )
 from isotone.cli.table.target import TargetColumn, read_target, target_values
-from isotone.data.dataset import Dataset, open_dataset
+from isotone.data.dataset import Dataset
 from isotone.data.source import Source
 from isotone.data.survey import Survey, is_small
-from isotone.data.table import Table, open_table
+from isotone.data.table import Table
 from isotone.typing import Floats
 from isotone.workers import workers_of
 
 _FIRST_ROWS = 1000  # in which a column may count the rows
 
 
-def open_rows(path: str) -> Table:
-    """A table, or the data set of a directory."""
-    return open_dataset(path) if Path(path).is_dir() else open_table(path)
-
-
-def check_workers(table: str, workers: int, scheduler: str | None) -> None:
+def check_workers(table: Table, workers: int, scheduler: str | None) -> None:
     """Refuse workers for a table that is read by this process, and those that do not answer."""
-    if (workers != 1 or scheduler is not None) and not Path(table).is_dir():
+    if (workers != 1 or scheduler is not None) and not isinstance(table, Dataset):
         option = f"--workers {workers}" if scheduler is None else f"--scheduler {scheduler}"
         raise ValueError(
-            f"`{option}` is for directories; {table!r} is not one, and threads train on it: leave "
-            "the option out"
+            f"`{option}` is for directories; {table.path!r} is not one, and threads train on it: "
+            "leave the option out"
         )
     with workers_of(scheduler, workers):  # before the first pass, which may take minutes
         pass

@@ -17,7 +17,9 @@ from isotone.cli.options import spelled
 from isotone.cli.table.columns import Columns, check_numbers
 from isotone.cli.table.target import TargetColumn, read_target
 from isotone.cli.terminal import warn
-from isotone.data.table import Table, open_table
+from isotone.data.several import open_tables
+from isotone.data.source import in_file
+from isotone.data.table import Table
 from isotone.estimators.columns import MAX_CATEGORIES, find_inputs
 from isotone.estimators.pooling import Levels, Rarity
 from isotone.inputs.cells import finite_or_blank, holds_text, is_text, labels
@@ -172,8 +174,27 @@ def _read(
     """Features, the cells of the target, and weights."""
     names = [*columns.features, columns.target, *([weights] if weights else [])]
     parts: dict[str, list[pa.Array]] = {name: [] for name in names}
+    table.find(names)
+    for part in table.parts:
+        with in_file(part.path, several=len(table.parts) > 1):
+            _read_part(part, columns, weights, parts)
+    n_rows = sum(map(len, parts[columns.target]))
+    if n_rows == 0:
+        raise ValueError(f"{table.path!r} has no rows; training needs some")
+    X = pa.table({name: _joined(parts[name], name, columns) for name in columns.features})
+    cells = pa.chunked_array(_alike(parts[columns.target])).combine_chunks()
+    if not weights:
+        return X, cells, None
+    given = pa.chunked_array(parts[weights]).to_numpy()
+    return X, cells, check_weights(f"--weights {weights}", given, n_rows)
+
+
+def _read_part(
+    table: Table, columns: Columns, weights: str | None, parts: dict[str, list[pa.Array]]
+) -> None:
+    """Add what one file holds, piece by piece, to lists by column."""
     n_rows = 0
-    for batch in table.batches(names):
+    for batch in table.batches(list(parts)):
         for name in columns.features:
             parts[name].append(feature_cells(batch.column(name), name, n_rows, columns))
         parts[columns.target].append(batch.column(columns.target))
@@ -181,14 +202,15 @@ def _read(
             weight = finite_or_blank(batch.column(weights), weights, n_rows)
             parts[weights].append(pa.array(weight))
         n_rows += batch.num_rows
-    if n_rows == 0:
-        raise ValueError(f"{table.path!r} has no rows; training needs some")
-    X = pa.table({name: _joined(parts[name], name, columns) for name in columns.features})
-    cells = pa.chunked_array(parts[columns.target]).combine_chunks()
-    if not weights:
-        return X, cells, None
-    given = pa.chunked_array(parts[weights]).to_numpy()
-    return X, cells, check_weights(f"--weights {weights}", given, n_rows)
+
+
+def _alike(cells: list[pa.Array]) -> list[pa.Array]:
+    """Cells of several files in one type: numbers if all of them are, and else texts."""
+    kinds = {column.type for column in cells}
+    if len(kinds) == 1:
+        return cells
+    is_plain = all(pa.types.is_primitive(k) and not pa.types.is_temporal(k) for k in kinds)
+    return [column.cast(pa.float64()) if is_plain else labels(column) for column in cells]
 
 
 def feature_cells(column: pa.Array, name: str, first_row: int, columns: Columns) -> pa.Array:
@@ -266,7 +288,7 @@ def read_validation(
     New categories are, too, if the model pools them.
     """
     orders = {c.name: c.categories for c in inputs.columns if isinstance(c, Ordered)}
-    table = open_table(how.validation)
+    table = open_tables([how.validation])
     X, cells, weight = _read(table, replace(columns, orders=orders), how.weights)
     _check_gaps(how.validation, X, how.gaps_allowed)
     for raw in inputs.batches(X):
