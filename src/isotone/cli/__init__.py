@@ -25,6 +25,7 @@ import isotone
 from isotone.arithmetic import ieee_arithmetic
 from isotone.cli.certify import certify
 from isotone.cli.export import export
+from isotone.cli.monitor import monitor
 from isotone.cli.options import Command
 from isotone.cli.report import report
 from isotone.cli.score import score
@@ -53,7 +54,7 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-for command in (train, certify, score, show, report, export, trigger, sweep, transport):
+for command in (train, certify, score, show, report, export, trigger, monitor, sweep, transport):
     app.command(cls=Command)(command)
 
 
@@ -115,8 +116,9 @@ class _Leave:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command; exit code 2 with one line on stderr if the library refuses.
 
-    Exit code 1 means that a declared constraint does not hold, and nothing else. A command that a
-    signal ends removes what it has not finished and exits with 128 + its number.
+    Exit code 1 is a verdict and nothing else: a declared constraint does not hold, or `monitor`
+    raises an alarm. A command that a signal ends removes what it has not finished and exits with
+    128 + its number.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -9,7 +9,6 @@ of the exact score.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from isotone.report import page, presets, statistics, verdict
 from isotone.report.controls import controls_of, start_row
 from isotone.report.history import check_history
 from isotone.report.numbers import describe_decision, describe_network
-from isotone.report.outcomes import Outcomes
+from isotone.report.outcomes import Outcomes, threshold_of
 from isotone.report.robust import robustness
 from isotone.report.sample import Sample, read_sample
 from isotone.typing import Floats
@@ -61,7 +60,7 @@ def write(
     if max_rows < 0:
         raise ValueError(f"`max_rows={max_rows}` must be 0 or more")
     certificate = certify(frozen)
-    outcomes = Outcomes.of(frozen, _threshold(frozen, threshold), target)
+    outcomes = Outcomes.of(frozen, threshold_of(frozen, threshold), target)
     if table is None:
         _refuse_without_table(target=target, weights=weights)
     sample = None
@@ -115,20 +114,6 @@ def _fitting(sample: Sample | None, data: dict[str, Any], assemble: Callable[[],
         text = assemble()
     page.refuse_excess(text)
     return text
-
-
-def _threshold(frozen: FrozenNetwork, threshold: float | None) -> float | None:
-    """The threshold of decisions, None if there are none or if the largest logit decides."""
-    if threshold is None:
-        return 0.0 if frozen.outputs == "logits" and frozen.n_outputs == 1 else None
-    if not math.isfinite(threshold):
-        raise ValueError(f"`threshold={threshold}` must be a finite number")
-    if frozen.n_outputs > 1:
-        raise ValueError(
-            f"`threshold={threshold:g}` is for one output but the model has {frozen.n_outputs}; "
-            "leave it out"
-        )
-    return threshold
 
 
 def _refuse_without_table(**options: str | None) -> None:

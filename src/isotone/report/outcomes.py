@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -73,3 +74,17 @@ class Outcomes:
             "threshold": self.threshold,
             "probability": self.has_probability,
         }
+
+
+def threshold_of(frozen: FrozenNetwork, threshold: float | None) -> float | None:
+    """The threshold of decisions, None if there are none or if the largest logit decides."""
+    if threshold is None:
+        return 0.0 if frozen.outputs == "logits" and frozen.n_outputs == 1 else None
+    if not math.isfinite(threshold):
+        raise ValueError(f"`threshold={threshold}` must be a finite number")
+    if frozen.n_outputs > 1:
+        raise ValueError(
+            f"`threshold={threshold:g}` is for one output but the model has {frozen.n_outputs}; "
+            "leave it out"
+        )
+    return threshold

@@ -50,6 +50,20 @@ def assemble(title: str, lead: str, verdict: str, data: Mapping[str, Any]) -> st
     return _fill(_file("page.html"), parts)
 
 
+def assemble_still(title: str, lead: str, body: str) -> str:
+    """A page in the same style without scripts; `lead` and `body` are HTML already."""
+    style = _file("style.css")
+    parts = {
+        "policy": _policy(style, []),
+        "title": escape(visible(title)),
+        "style": style,
+        "version": escape(isotone.__version__),
+        "lead": lead,
+        "body": body,
+    }
+    return _fill(_file("still.html"), parts)
+
+
 def excess(text: str) -> int:
     """By how many bytes a page exceeds the limit; 0 or less if it does not."""
     return len(text.encode("utf-8")) - MAX_BYTES
@@ -94,7 +108,7 @@ def _fill(template: str, parts: Mapping[str, str]) -> str:
 
 
 def _policy(style: str, scripts: list[str]) -> str:
-    hashes = " ".join(_hash(script) for script in scripts)
+    hashes = " ".join(_hash(script) for script in scripts) or "'none'"
     return (
         f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
