@@ -15,7 +15,7 @@ from isotone.monitoring.sketch import (
     EXACT,
     SIZE,
     Sketch,
-    Stream,
+    Sketcher,
     kolmogorov_smirnov,
     wasserstein,
 )
@@ -58,7 +58,7 @@ def test_a_compressed_sketch_is_no_farther_than_it_says(draw: Any, size: int) ->
 
 @pytest.mark.parametrize("draw", SOME)
 def test_a_stream_is_bounded_in_size_and_error(draw: Any) -> None:
-    rng, stream, parts = np.random.default_rng(1), Stream(), []
+    rng, stream, parts = np.random.default_rng(1), Sketcher(), []
     for n in (10, 0, EXACT, 3, *[20_000] * 12, 1):
         parts.append(draw(rng, n))
         stream.add(parts[-1])
@@ -71,13 +71,13 @@ def test_a_stream_is_bounded_in_size_and_error(draw: Any) -> None:
 
 
 def test_a_short_stream_is_exact() -> None:
-    numbers, stream = np.random.default_rng(2).normal(size=EXACT), Stream()
+    numbers, stream = np.random.default_rng(2).normal(size=EXACT), Sketcher()
     for part in np.split(numbers, 16):
         stream.add(part)
     found = stream.sketch()
     assert (found.moved, found.jump) == (0.0, 0.0)
     assert np.array_equal(found.values, np.sort(numbers))
-    assert Stream().sketch().n == 0
+    assert Sketcher().sketch().n == 0
 
 
 @given(NUMBERS, st.floats(0.001, 1.0))

@@ -12,6 +12,7 @@ from isotone import export as exports
 from isotone.cli.destination import check_directory
 from isotone.cli.options import listed
 from isotone.cli.terminal import say
+from isotone.cli.threshold import threshold_of
 from isotone.export.claim import Claim
 from isotone.files import refuse_overwriting
 
@@ -24,6 +25,12 @@ def export(
     out: Annotated[Path, typer.Option(help="The file to write; a directory for cpp and cuda.")],
     check: Annotated[bool, typer.Option(help="Compare it with the model.")] = True,
     name: Annotated[str | None, typer.Option(help="cpp, cuda: name of the namespace.")] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="cpp, cuda: a constant, and what passes: score ≥ this.")
+    ] = None,
+    point: Annotated[
+        Path | None, typer.Option(help="The threshold of a file of isotone trigger --out.")
+    ] = None,
     precision: Annotated[str | None, typer.Option(help="onnx: float32 or float64.")] = None,
     sort: Annotated[str | None, typer.Option(help="onnx: network or topk.")] = None,
     sums: Annotated[
@@ -46,6 +53,7 @@ def export(
         check_directory(out)
     options: dict[str, Any] = {
         "name": name,
+        "threshold": threshold_of(frozen, threshold, point),
         "precision": precision,
         "sort": sort,
         "sums": sums,

@@ -13,15 +13,14 @@ from rich.text import Text
 import isotone
 from isotone.cli import terminal
 from isotone.cli.terminal import indented, output, printable, say
+from isotone.cli.threshold import threshold_of
 from isotone.data.table import split_tree
 from isotone.files import refuse_overwriting, replacing
-from isotone.frozen.network import FrozenNetwork
 from isotone.monitoring import page
 from isotone.monitoring.columns import ColumnDrift
 from isotone.monitoring.drift import Drift, compare
 from isotone.monitoring.levels import Levels, Share
-from isotone.monitoring.summary import Summary, read_summary, summarize
-from isotone.trigger.record import read_point
+from isotone.monitoring.summary import read_summary, summarize
 
 _STYLES = {"fine": "green", "warning": "yellow", "alarm": "bold red"}
 _WORDS = {"fine": "FINE", "warning": "WARNING", "alarm": "ALARM"}
@@ -81,7 +80,9 @@ def monitor(
     _check_words(new, save_reference, page_file or out, on_unseen)
     levels, frozen = Levels(psi, decisions, missing), isotone.load(model)
     known = read_summary(reference, frozen) if reference.endswith(".json") else None
-    limit = _threshold(frozen, threshold, point, known)
+    limit = threshold_of(frozen, threshold, point)
+    if known is not None and limit is None:
+        limit = known.threshold
     rule = cast(Literal["missing", "skip"], on_unseen)
     before = known or summarize(frozen, reference, threshold=limit, on_unseen=rule)
     if save_reference:
@@ -112,19 +113,6 @@ def _check_words(
             "no table to judge was given; give one after the reference, or only "
             "`--save-reference FILE.json`"
         )
-
-
-def _threshold(
-    frozen: FrozenNetwork, threshold: float | None, point: Path | None, known: Summary | None
-) -> float | None:
-    """That of decisions; a saved reference has its own."""
-    if point is not None:
-        if threshold is not None:
-            raise ValueError("`--threshold` and `--point` both give a threshold; give one of them")
-        found = read_point(point)
-        found.check(frozen)
-        threshold = found.threshold
-    return known.threshold if known is not None and threshold is None else threshold
 
 
 def _print(found: Drift, new: str) -> None:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from isotone.monitoring.drift import compare as compare
     from isotone.monitoring.levels import Levels as Levels
     from isotone.monitoring.page import write as write
-    from isotone.monitoring.summary import Summary as Summary
+    from isotone.monitoring.summary import TableSummary as TableSummary
     from isotone.monitoring.summary import read_summary as read_summary
     from isotone.monitoring.summary import summarize as summarize
 
@@ -20,7 +20,7 @@ _HOME = by_name(
         "drift": ("Drift", "compare"),
         "levels": ("Levels",),
         "page": ("write",),
-        "summary": ("Summary", "read_summary", "summarize"),
+        "summary": ("TableSummary", "read_summary", "summarize"),
     }
 )
 

@@ -10,7 +10,7 @@ import numpy as np
 from isotone.monitoring.levels import Level, Levels, Mark, Share, worst
 from isotone.monitoring.sketch import Sketch, kolmogorov_smirnov, wasserstein
 from isotone.monitoring.stability import Stability, counts_in, quantile_bins, stability
-from isotone.monitoring.summary import Summary
+from isotone.monitoring.summary import TableSummary
 from isotone.typing import Floats
 
 
@@ -61,7 +61,7 @@ class ColumnDrift:
 
 
 def compare_column(
-    reference: Summary, new: Summary, i: int, levels: Levels, could_move: float | None
+    reference: TableSummary, new: TableSummary, i: int, levels: Levels, could_move: float | None
 ) -> ColumnDrift:
     """Column i of two tables."""
     before, now = reference.columns[i], new.columns[i]
@@ -90,7 +90,9 @@ def compare_column(
     )
 
 
-def compare_score(reference: Summary, new: Summary, name: str, levels: Levels) -> ColumnDrift:
+def compare_score(
+    reference: TableSummary, new: TableSummary, name: str, levels: Levels
+) -> ColumnDrift:
     """One output; what is missing are rows without a score."""
     P, Q = reference.scores[name], new.scores[name]
     found, none = _stability(P, Q), Share(0.0, 0.0, 0.0, 0.0)

@@ -39,7 +39,7 @@ from isotone.monitoring.levels import (
     worst_first,
 )
 from isotone.monitoring.sketch import wasserstein
-from isotone.monitoring.summary import Summary, coordinates_of
+from isotone.monitoring.summary import TableSummary, coordinates_of
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Moves:
     error: float
 
     @classmethod
-    def of(cls, certificate: Certificate, reference: Summary, new: Summary) -> Moves:
+    def of(cls, certificate: Certificate, reference: TableSummary, new: TableSummary) -> Moves:
         coordinates, error = coordinates_of(certificate), 2 * certificate.rounding_errors[0]
         if coordinates is None:
             return cls((), (), error)
@@ -117,7 +117,7 @@ class Moves:
 
 
 def compare(
-    frozen: FrozenNetwork, reference: Summary, new: Summary, levels: Levels | None = None
+    frozen: FrozenNetwork, reference: TableSummary, new: TableSummary, levels: Levels | None = None
 ) -> Drift:
     """Compare two summaries that were made with one model.
 
@@ -169,7 +169,7 @@ def compare(
     )
 
 
-def _check_pair(frozen: FrozenNetwork, reference: Summary, new: Summary) -> None:
+def _check_pair(frozen: FrozenNetwork, reference: TableSummary, new: TableSummary) -> None:
     for each in (reference, new):
         if each.fingerprint != frozen.fingerprint:
             raise ValueError(
@@ -185,7 +185,7 @@ def _check_pair(frozen: FrozenNetwork, reference: Summary, new: Summary) -> None
 
 
 def _dependence_changed(
-    shift: Distances, bound: float | None, reference: Summary, new: Summary
+    shift: Distances, bound: float | None, reference: TableSummary, new: TableSummary
 ) -> bool:
     """Whether scores are farther apart than the bound and chance allow."""
     P, Q = (next(iter(each.scores.values())) for each in (reference, new))
@@ -195,7 +195,9 @@ def _dependence_changed(
     return shift.wasserstein - shift.within > bound + chance
 
 
-def _decisions(frozen: FrozenNetwork, reference: Summary, new: Summary) -> dict[str, Share]:
+def _decisions(
+    frozen: FrozenNetwork, reference: TableSummary, new: TableSummary
+) -> dict[str, Share]:
     names = frozen.output_names if frozen.of_classes else ["refused", "accepted"]
     n, m = sum(reference.decided), sum(new.decided)
     pairs = zip(names, reference.decided, new.decided, strict=False)  # there may be none

@@ -14,7 +14,7 @@ from isotone.monitoring.columns import ColumnDrift
 from isotone.monitoring.drift import Drift
 from isotone.monitoring.levels import Share
 from isotone.monitoring.sketch import Sketch
-from isotone.monitoring.summary import ColumnSummary, Summary
+from isotone.monitoring.summary import ColumnSummary, TableSummary
 from isotone.report import page
 from isotone.report.verdict import escape
 from isotone.typing import Floats
@@ -29,8 +29,8 @@ def write(
     frozen: FrozenNetwork,
     path: str | Path,
     drift: Drift,
-    reference: Summary,
-    new: Summary,
+    reference: TableSummary,
+    new: TableSummary,
     title: str = "Drift",
 ) -> int:
     """Write the page; returns its size in bytes."""
@@ -47,7 +47,7 @@ def _lead(drift: Drift) -> str:
     )
 
 
-def _body(frozen: FrozenNetwork, drift: Drift, reference: Summary, new: Summary) -> str:
+def _body(frozen: FrozenNetwork, drift: Drift, reference: TableSummary, new: TableSummary) -> str:
     mood = "good" if drift.level == "fine" else "bad"
     reasons = "".join(f"<li>{escape(reason)}</li>" for reason in drift.reasons)
     statements = "".join(f"<li>{line}</li>" for line in _statements(drift))
@@ -130,7 +130,7 @@ def _change(share: Share) -> str:
     return f"{_percent(share.reference)} → {_percent(share.new)}"
 
 
-def _figures(frozen: FrozenNetwork, reference: Summary, new: Summary) -> Iterator[str]:
+def _figures(frozen: FrozenNetwork, reference: TableSummary, new: TableSummary) -> Iterator[str]:
     for name in reference.scores:
         yield _figure(name, _histogram(reference.scores[name], new.scores[name]))
     for column, p, q in zip(frozen.inputs.columns, reference.columns, new.columns, strict=True):

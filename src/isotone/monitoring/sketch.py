@@ -132,7 +132,7 @@ class Sketch:
 EMPTY = Sketch(np.empty(0), np.empty(0))
 
 
-class Stream:
+class Sketcher:
     """Numbers that come in batches, as a sketch.
 
     Sketches of equally many batches are merged in pairs, so that each number is compressed only as

@@ -27,7 +27,7 @@ from isotone.frozen.loading import check_network, describing
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import has_features
 from isotone.inputs.columns import Category, Column
-from isotone.monitoring.sketch import Sketch, Stream
+from isotone.monitoring.sketch import Sketch, Sketcher
 from isotone.report.outcomes import threshold_of
 from isotone.typing import Floats, Integers
 from isotone.untrusted import read_json
@@ -54,7 +54,7 @@ class ColumnSummary:
 
 
 @dataclass(frozen=True, eq=False)
-class Summary:
+class TableSummary:
     """What a table looks like to a model.
 
     Parameters
@@ -107,7 +107,7 @@ def summarize(
     *,
     threshold: float | None = None,
     on_unseen: Unseen = "skip",
-) -> Summary:
+) -> TableSummary:
     """Look at a table once.
 
     Parameters
@@ -126,8 +126,8 @@ def summarize(
     return looker.summary()
 
 
-def read_summary(path: str | Path, frozen: FrozenNetwork) -> Summary:
-    """Read what `Summary.save` wrote, for this model."""
+def read_summary(path: str | Path, frozen: FrozenNetwork) -> TableSummary:
+    """Read what `TableSummary.save` wrote, for this model."""
     content = read_json(path)
     advice = "; it must be what `isotone monitor --save-reference` wrote: run that again"
     with describing(f"{str(path)!r} is not a summary", advice):
@@ -177,9 +177,9 @@ class _Looker:
         self.engine = Engine(frozen, on_unseen=on_unseen)
         self.coordinates = coordinates_of(certificate)
         self.columns = [_ColumnLooker(column) for column in frozen.inputs.columns]
-        self.scores = [Stream() for _ in range(frozen.n_outputs)]
+        self.scores = [Sketcher() for _ in range(frozen.n_outputs)]
         n_moved = 0 if self.coordinates is None else len(frozen.inputs.encoded)
-        self.moved = [Stream() for _ in range(n_moved)]
+        self.moved = [Sketcher() for _ in range(n_moved)]
         self.n_rows = self.n_scored = 0
         n_classes = frozen.n_outputs if frozen.of_classes else 2 * (threshold is not None)
         self.decided = np.zeros(n_classes, dtype=np.int64)
@@ -210,11 +210,11 @@ class _Looker:
             chosen = scores.argmax(axis=1) if limit is None else scores[:, 0] >= limit
             self.decided += np.bincount(chosen.astype(np.int64), minlength=len(self.decided))
 
-    def summary(self) -> Summary:
+    def summary(self) -> TableSummary:
         frozen = self.frozen
         outputs = zip(frozen.names_of("score"), self.scores, strict=True)
         features = zip(frozen.inputs.encoded, self.moved, strict=False)  # none if several outputs
-        return Summary(
+        return TableSummary(
             frozen.fingerprint,
             self.n_rows,
             self.n_scored,
@@ -231,7 +231,7 @@ class _ColumnLooker:
 
     def __init__(self, column: Column) -> None:
         self.column, self.n_missing, self.n_unseen = column, 0, 0
-        self.stream = None if isinstance(column, Category) else Stream()
+        self.stream = None if isinstance(column, Category) else Sketcher()
         n = len(column.features) if isinstance(column, Category) else 0
         self.counts = np.zeros(n, dtype=np.int64)
 
@@ -262,8 +262,8 @@ def _column_to_dict(column: ColumnSummary) -> dict[str, Any]:
     }
 
 
-def _from_dict(content: Any) -> Summary:
-    return Summary(
+def _from_dict(content: Any) -> TableSummary:
+    return TableSummary(
         str(content["fingerprint"]),
         _count(content["n_rows"]),
         _count(content["n_scored"]),

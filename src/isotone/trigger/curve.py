@@ -68,7 +68,7 @@ def rate_curve(
     >>> background, signal = np.array([0.1, 0.9, 0.5, 0.7]), np.array([0.2, 0.6, 0.8, 1.0])
     >>> curve = rate_curve(background, signal, Exposure(100, input_rate=1e6), [1e4, 3e4])
     >>> curve.rates.tolist(), curve.efficiency.value.tolist()
-    ([10000.0, 30000.0], [0.5, 0.75])
+    ([10000.0, 30000.0], [0.5, 1.0])
     """
     allowed = np.unique(np.asarray(max_rates, dtype=float))
     points = tuple(choose(best, exposure, rate, block) for rate in allowed.tolist())

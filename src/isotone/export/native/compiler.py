@@ -32,11 +32,17 @@ int main() {{
         if (std::memcmp(&one, &scores[e * {name}::n_outputs], sizeof(one)) != 0) {{
             std::fprintf(stderr, "row %zu has another score when it is alone", e);
             return 1;
-        }}
+        }}{decision}
     }}
     return std::fwrite(scores.data(), sizeof(scores[0]), scores.size(), stdout) != scores.size();
 }}
 """
+
+_DECISION = """
+        if ({name}::passes(&rows[e * {name}::n_columns]) != (one >= {name}::threshold)) {{
+            std::fprintf(stderr, "row %zu is decided otherwise", e);
+            return 1;
+        }}"""
 
 
 def find_compiler() -> str:
@@ -76,9 +82,14 @@ def score(
     precision: Precision,
     options: Sequence[str] = ("-O2",),
     compiler: str | None = None,
+    decides: bool = False,
 ) -> Reals:
-    """Compile an exported header into a program and score rows with it."""
-    source = _HARNESS.format(header=header.name, name=header.stem)
+    """Compile an exported header into a program and score rows with it.
+
+    With `decides` it also compares the decisions of `passes` with the scores.
+    """
+    decision = _DECISION.format(name=header.stem) if decides else ""
+    source = _HARNESS.format(header=header.name, name=header.stem, decision=decision)
     with tempfile.TemporaryDirectory() as directory:
         program = Path(directory) / "score"
         where = ["-I", str(header.parent.resolve())]

@@ -37,12 +37,12 @@ class Cpp(Header):
     def files(self, frozen: FrozenNetwork, name: str, found: Claim) -> dict[str, str]:
         return {
             "isotone.hpp": RUNTIME.read_text(encoding="utf-8"),
-            f"{name}.hpp": to_header(frozen, name, found),
+            f"{name}.hpp": to_header(frozen, name, found, self.decision("inline constexpr", "")),
             "example.cpp": _example(frozen, name),
         }
 
 
-def to_header(frozen: FrozenNetwork, name: str, found: Claim) -> str:
+def to_header(frozen: FrozenNetwork, name: str, found: Claim, decision: str = "") -> str:
     """The header with the weights."""
     model = _Model(frozen)
     for instruction in flatten(frozen.steps, frozen.n_features, frozen.copies):
@@ -53,6 +53,7 @@ def to_header(frozen: FrozenNetwork, name: str, found: Claim) -> str:
     one = frozen.n_outputs == 1
     return _HEADER.format(
         name=name,
+        decision=decision,
         heading=source.heading(frozen, found),
         facts=source.constants(frozen, found, "inline constexpr"),
         arrays="\n".join(model.arrays),
@@ -298,6 +299,6 @@ Score score(const Real* x, Number fill = quiet_nan) {{
     return result;
 }}
 
-}}  // namespace ISOTONE_ISA
+{decision}}}  // namespace ISOTONE_ISA
 }}  // namespace {name}
 """

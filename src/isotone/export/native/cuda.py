@@ -30,13 +30,14 @@ class Cuda(Header):
     suffix = ".cuh"
 
     def files(self, frozen: FrozenNetwork, name: str, found: Claim) -> dict[str, str]:
+        decision = self.decision("constexpr", "ISOTONE_BOTH ")
         return {
-            f"{name}.cuh": to_header(frozen, name, found),
+            f"{name}.cuh": to_header(frozen, name, found, decision),
             "example.cu": _EXAMPLE.format(name=name),
         }
 
 
-def to_header(frozen: FrozenNetwork, name: str, found: Claim) -> str:
+def to_header(frozen: FrozenNetwork, name: str, found: Claim, decision: str = "") -> str:
     """The header: runtime, weights, functions and kernel."""
     code, copies = _Code(frozen), frozen.copies
     last = code.run(frozen.steps, _Array("u", frozen.n_features), copies is not None)
@@ -44,6 +45,7 @@ def to_header(frozen: FrozenNetwork, name: str, found: Claim) -> str:
     one = frozen.n_outputs == 1
     return _HEADER.format(
         name=name,
+        decision=decision,
         heading=source.heading(frozen, found),
         runtime=RUNTIME.read_text(encoding="utf-8"),
         facts=source.constants(frozen, found, "constexpr"),
@@ -295,7 +297,7 @@ ISOTONE_BOTH std::size_t score(const Real* rows, std::size_t n, Number* out,
     return n_bad;
 }}
 
-#if defined(__CUDACC__)
+{decision}#if defined(__CUDACC__)
 // The same with a thread per event, for any number of threads. Column i of event e is at
 // x[e * event_stride + i * column_stride]: rows by default, columns of n numbers with 1 and n.
 template <class Real>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +14,34 @@ from isotone.export.native import compiler, source
 from isotone.frozen.network import FrozenNetwork
 from isotone.typing import Floats, Reals
 
+_DECISION = """\
+// The decision: an event passes if its score is at least the threshold, compared in double
+// precision. An event without a score does not pass.
+{keyword} double threshold = {number};
+template <class Real>
+{function}bool passes(const Real* x) {{
+    return static_cast<double>(score(x)) >= threshold;
+}}
+
+"""
+
 
 @dataclass(frozen=True)
 class Header(Target):
-    """A directory; `name` is that of the header and its namespace, by default the directory's."""
+    """A directory.
+
+    Parameters
+    ----------
+    name : of the header and its namespace, by default the directory's
+    threshold : the header gets it as a constant, and `passes`: whether score >= threshold
+    """
 
     name: str | None = None
+    threshold: float | None = None
     suffix: ClassVar[str]
 
     def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
+        self._check_threshold(frozen)
         name, found = source.identifier(self.name, path), claim(self, frozen)
         source.write_files(path, self.files(frozen, name, found))
         return found
@@ -33,7 +53,26 @@ class Header(Target):
     def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
         """By a program made of the header for the host, which needs no nvcc."""
         header = path / f"{source.identifier(self.name, path)}{self.suffix}"
-        return compiler.score(header, X, frozen.n_outputs, frozen.precision)
+        decides = self.threshold is not None
+        return compiler.score(header, X, frozen.n_outputs, frozen.precision, decides=decides)
+
+    def decision(self, keyword: str, function: str) -> str:
+        """C++ of the threshold and of what passes; nothing if there is no threshold."""
+        if self.threshold is None:
+            return ""
+        number = source.number(self.threshold)
+        return _DECISION.format(keyword=keyword, number=number, function=function)
+
+    def _check_threshold(self, frozen: FrozenNetwork) -> None:
+        if self.threshold is None:
+            return
+        if not math.isfinite(self.threshold):
+            raise ValueError(f"`threshold={self.threshold}` must be finite; give a number")
+        if frozen.n_outputs != 1:
+            raise ValueError(
+                f"`threshold={self.threshold:g}` is for one output but the model has "
+                f"{frozen.n_outputs}; leave it out"
+            )
 
     def tolerance(self, frozen: FrozenNetwork) -> Floats:
         """In float32 one side may take fused multiply-add and the other not."""
