@@ -37,7 +37,7 @@ from isotone.frozen.steps import (
     ends_dense,
 )
 from isotone.rounding import MatrixNorms, add, divide, gamma, multiply, root, total, totals
-from isotone.typing import Floats, Metric
+from isotone.typing import Floats, Metric, Precision
 
 # unit roundoff, bound on an underflow, and where overflow is near
 _ARITHMETIC = {
@@ -239,24 +239,43 @@ def rounding_errors(frozen: FrozenNetwork) -> Floats:
     """
     if find_widths(frozen):
         return np.zeros(frozen.n_outputs)
-    try:
-        return _rounding_errors(frozen)
-    except OverflowError:
-        return np.full(frozen.n_outputs, math.inf)
-
-
-def _rounding_errors(frozen: FrozenNetwork) -> Floats:
     n, copies = frozen.n_features, frozen.copies
     reach = np.full(n, frozen.clip) if copies is None else copies.reach
-    n_roundings = n + (1 if copies is None else 2)  # see `_Rounding.dense`
+    numbers = _inputs(reach, copies=copies is not None)
+    return _errors_or_infinity(frozen.steps, frozen.residual, numbers, frozen.precision)
+
+
+def rounding_errors_within(
+    steps: Steps, residual: Floats, reach: Floats, precision: Precision
+) -> Floats:
+    """E of g + r·x, as above, for inputs of at most `reach` each, (n_features,)."""
+    return _errors_or_infinity(steps, residual, _inputs(reach, apart=True), precision)
+
+
+def _inputs(reach: Floats, copies: bool = False, apart: bool = False) -> Numbers:
     size = Change.of([total(reach), 0.0], [reach.max(), 0.0])
-    numbers = Numbers(size, np.array([reach, np.zeros(n)]), copies is not None)
-    g = _Rounding(frozen.precision).run(frozen.steps, numbers, copies is not None)
-    unit, tiny, _ = _ARITHMETIC[frozen.precision]
-    sizes = add(g.each[0], totals(multiply(np.abs(frozen.residual), reach)))
+    return Numbers(size, np.array([reach, np.zeros(len(reach))]), copies, copies or apart)
+
+
+def _errors_or_infinity(
+    steps: Steps, residual: Floats, inputs: Numbers, precision: Precision
+) -> Floats:
+    try:
+        return _rounding_errors(steps, residual, inputs, precision)
+    except OverflowError:
+        return np.full(len(residual), math.inf)
+
+
+def _rounding_errors(
+    steps: Steps, residual: Floats, inputs: Numbers, precision: Precision
+) -> Floats:
+    n_roundings = inputs.width + (2 if inputs.copies else 1)  # see `_Rounding.dense`
+    g = _Rounding(precision).run(steps, inputs, inputs.copies)
+    unit, tiny, _ = _ARITHMETIC[precision]
+    sizes = add(g.each[0], totals(multiply(np.abs(residual), inputs.each[0])))
     fresh = add(multiply(gamma(n_roundings, unit), sizes), n_roundings * tiny)
     errors = add(fresh, g.each[1])
-    _refuse_overflow(add(sizes, errors), frozen.precision)
+    _refuse_overflow(add(sizes, errors), precision)
     return errors
 
 
@@ -274,11 +293,13 @@ class Numbers:
     together : their size and error as two changes
     each : size and error of every single one, (2, n_units)
     copies : whether they are copies of columns
+    apart : whether what is known of each says more than what is known of all together
     """
 
     together: Change
     each: Floats
     copies: bool = False
+    apart: bool = False
 
     @property
     def width(self) -> int:
@@ -305,7 +326,7 @@ class _Rounding(Language[Numbers]):
         bias = np.abs(step.bias.astype(np.float64))
         size, error = h.together.rows(step.norms).T
         exact = add(size, bias)
-        if h.copies:
+        if h.apart:
             exact = np.minimum(exact, add(totals(multiply(np.abs(step.weight), h.each[0])), bias))
         each = add([exact, error], add(multiply(g, exact), underflow))
         # all outputs together: the 1-norm is often better bounded as a whole
