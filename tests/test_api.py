@@ -33,6 +33,7 @@ NUMPY_HALF = [
         "extras",
     ),
     *("names", "workers", "elementary", "rounding", "inputs", "data", "frozen", "certificate"),
+    "bundle",
     *("plot", "export", "trigger", "report", "monitoring"),
 ]
 TORCH_HALF = ["nn", "freezing", "losses", "training", "transport", "estimators"]

@@ -78,7 +78,7 @@ __all__ = list(_HOME)
 
 # Reached as `isotone.plot`; packages among them say in `__all__` what is public.
 _MODULES = (
-    *("estimators", "export", "files", "losses", "monitoring", "nn", "plot", "report"),
+    *("bundle", "estimators", "export", "files", "losses", "monitoring", "nn", "plot", "report"),
     *("training", "transport", "trigger", "typing"),
 )
 _resolve = _resolver(__name__, _HOME)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isotone import export
+from isotone import bundle, export
 from isotone.cli import main
 from isotone.export.native import compiler
 from networks import every_step, mixed, small
@@ -107,3 +107,22 @@ def test_the_command_takes_a_threshold_or_the_point_of_its_model(
     with pytest.raises(SystemExit):
         main([*words, "--point", str(point)])
     assert "was chosen for the model another… but this one is" in capsys.readouterr().err
+
+
+def test_a_bundle_becomes_a_header_with_its_version(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = tmp_path / "line.zip"
+    made = bundle.write(small(), line, threshold=0.125, name="two-track", version="2026.1")
+    words = ["export", str(line), "--to", "cuda", "--no-check", "--out", str(tmp_path / "line")]
+    with pytest.raises(SystemExit):
+        main(words)
+    text = (tmp_path / "line" / "line.cuh").read_text()
+    assert f'char version[] = "two-track 2026.1 {made.identity}";' in text
+    assert "double threshold = 0x1.0000000000000p-3;" in text
+    with pytest.raises(SystemExit):
+        main([*words, "--threshold", "1"])
+    assert "and another was given; leave `--threshold` and" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*words[:3], "onnx", "--out", str(tmp_path / "m.onnx")])
+    assert "is not an option of the target 'onnx'" in capsys.readouterr().err

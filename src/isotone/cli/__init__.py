@@ -23,6 +23,7 @@ from typer.core import TyperGroup
 
 import isotone
 from isotone.arithmetic import ieee_arithmetic
+from isotone.cli.bundle import bundle
 from isotone.cli.certify import certify
 from isotone.cli.export import export
 from isotone.cli.monitor import monitor
@@ -54,7 +55,19 @@ class _Commands(TyperGroup):
 app = typer.Typer(
     cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-for command in (train, certify, score, show, report, export, trigger, monitor, sweep, transport):
+for command in (
+    train,
+    certify,
+    score,
+    show,
+    report,
+    export,
+    bundle,
+    trigger,
+    monitor,
+    sweep,
+    transport,
+):
     app.command(cls=Command)(command)
 
 

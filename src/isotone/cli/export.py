@@ -8,7 +8,9 @@ from typing import Annotated, Any
 import typer
 
 import isotone
+from isotone import bundle as bundles
 from isotone import export as exports
+from isotone.bundle import Bundle
 from isotone.cli.destination import check_directory
 from isotone.cli.options import listed
 from isotone.cli.terminal import say
@@ -20,7 +22,7 @@ _CODE = (".hpp", ".cpp", ".cuh", ".cu")  # what is written into a directory
 
 
 def export(
-    model: Annotated[Path, typer.Argument(help="An .isotone file.")],
+    model: Annotated[Path, typer.Argument(help="An .isotone file, or a bundle (.zip).")],
     to: Annotated[str, typer.Option(help=f"What to write: {', '.join(exports.TARGETS)}.")],
     out: Annotated[Path, typer.Option(help="The file to write; a directory for cpp and cuda.")],
     check: Annotated[bool, typer.Option(help="Compare it with the model.")] = True,
@@ -48,7 +50,8 @@ def export(
     """Write a model for another runtime, scaling included, and check that its scores match."""
     written = [p for p in out.iterdir() if p.suffix in _CODE] if out.is_dir() else [out]
     refuse_overwriting(written, [model])
-    frozen = isotone.load(model)
+    deployed = bundles.read(model) if model.suffix == ".zip" else None
+    frozen = isotone.load(model) if deployed is None else deployed.frozen
     if to in ("cpp", "cuda"):
         check_directory(out)
     options: dict[str, Any] = {
@@ -62,6 +65,8 @@ def export(
         "table": table,
         "keep": tuple(name for text in keep for name in listed(text)) if keep else None,
     }
+    if deployed is not None:
+        options |= _deployed(deployed, options["threshold"])
     given = {name: value for name, value in options.items() if value is not None}
     claim = exports.write(frozen, to, out, check=check, **given)
     lines = {
@@ -74,6 +79,17 @@ def export(
     for what, text in lines.items():
         if text:
             say(f"{what}: {text}")
+
+
+def _deployed(found: Bundle, threshold: float | None) -> dict[str, Any]:
+    """What the header of a bundle has."""
+    if threshold is not None:
+        raise ValueError(
+            f"the bundle has the threshold {found.threshold!r}, and another was given; leave "
+            "`--threshold` and `--point` out"
+        )
+    version = f"{found.name} {found.version} {found.identity}"
+    return {"threshold": found.threshold, "version": version}
 
 
 def _compared(claim: Claim) -> str:

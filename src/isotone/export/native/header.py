@@ -14,6 +14,10 @@ from isotone.export.native import compiler, source
 from isotone.frozen.network import FrozenNetwork
 from isotone.typing import Floats, Reals
 
+_VERSION = """\
+{keyword} char version[] = {version};
+
+"""
 _DECISION = """\
 // The decision: an event passes if its score is at least the threshold, compared in double
 // precision. An event without a score does not pass.
@@ -34,10 +38,12 @@ class Header(Target):
     ----------
     name : of the header and its namespace, by default the directory's
     threshold : the header gets it as a constant, and `passes`: whether score >= threshold
+    version : of the decision, another constant; for a bundle its name, version and identity
     """
 
     name: str | None = None
     threshold: float | None = None
+    version: str | None = None
     suffix: ClassVar[str]
 
     def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
@@ -58,10 +64,15 @@ class Header(Target):
 
     def decision(self, keyword: str, function: str) -> str:
         """C++ of the threshold and of what passes; nothing if there is no threshold."""
+        told = (
+            ""
+            if self.version is None
+            else _VERSION.format(keyword=keyword, version=source.text(self.version))
+        )
         if self.threshold is None:
-            return ""
+            return told
         number = source.number(self.threshold)
-        return _DECISION.format(keyword=keyword, number=number, function=function)
+        return told + _DECISION.format(keyword=keyword, number=number, function=function)
 
     def _check_threshold(self, frozen: FrozenNetwork) -> None:
         if self.threshold is None:
