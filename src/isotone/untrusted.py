@@ -19,7 +19,10 @@ from typing import Any, BinaryIO
 from isotone import limits
 
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # pipes would wait
-_NESTED = (dict, list)
+_NESTED = {dict, list}
+_MOST_DIGITS = 300
+_MANY = b"0" * _MOST_DIGITS
+_DIGITS = bytes(48 if 48 <= byte < 58 else 32 for byte in range(256))  # "0", or else a blank
 _KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
@@ -58,13 +61,15 @@ def parse_json(text: str | bytes) -> Any:
     A name that an object has twice, a number that float64 cannot hold, NaN, and deep nesting are
     refused: readers differ in what they make of them.
     """
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:
         value = json.loads(
             text,
             object_pairs_hook=_object,
             parse_constant=_refuse_constant,
             parse_float=_float,
-            parse_int=_integer,
+            parse_int=_integer if _has_long_numbers(text) else None,
         )
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
@@ -100,9 +105,14 @@ def _float(text: str) -> float:
 
 
 def _integer(text: str) -> int:
-    if len(text) > 300:
+    if len(text) > _MOST_DIGITS:
         raise ValueError(f"a whole number has {len(text)} digits")
     return int(text)
+
+
+def _has_long_numbers(text: str) -> bool:
+    """Whether so many digits follow one another that a whole number may be too long."""
+    return _MANY in text.encode(errors="surrogatepass").translate(_DIGITS)
 
 
 def _check_nesting(value: Any) -> None:
@@ -110,6 +120,6 @@ def _check_nesting(value: Any) -> None:
     depth = -1
     while layer:
         limits.NESTING.check(depth)
-        inside = (outer.values() if isinstance(outer, dict) else outer for outer in layer)
+        inside = (outer.values() if type(outer) is dict else outer for outer in layer)
         entries = chain.from_iterable(inside)
-        layer, depth = [entry for entry in entries if isinstance(entry, _NESTED)], depth + 1
+        layer, depth = [entry for entry in entries if type(entry) in _NESTED], depth + 1

@@ -114,6 +114,9 @@ def entry(**change: Any) -> bytes:
         (b'{"w": 1e999}', "1e999 is too large for float64"),
         (b'{"a":' * 500 + b"1" + b"}" * 500, "nested in JSON; the limit is 64"),
         (entry(dtype="I64"), "malformed entry"),
+        (entry(data_offsets=[0]), "malformed entry"),
+        (entry(data_offsets=[0, 8.0]), "no isotone model has such an array"),
+        (b'{"w": {"dtype": "F64", "shape": [1]}}', "malformed entry"),
         (json.dumps({str(i): 0 for i in range(2000)}).encode(), "has 2000 arrays; at most 1024"),
         (b"{}", "no isotone metadata"),
         (b'{"__metadata__": {"isotone": "{}"}}', "no format version"),
@@ -125,6 +128,49 @@ def test_strange_headers_are_refused(path: Path, header: bytes, message: str) ->
     raw(path, header)
     with pytest.raises(ValueError, match=message):
         load(path)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ([0, 8], [0, 8]),
+        ([8, 16], [0, 16]),
+        ([0, 16], [8, 16]),
+        ([8, 16], [16, 24]),
+        ([-8, 0], [0, 8]),
+    ],
+)
+def test_arrays_that_do_not_follow_one_another_are_refused(
+    path: Path, first: list[int], second: list[int]
+) -> None:
+    entries = {
+        name: {"dtype": "F64", "shape": [1], "data_offsets": offsets}
+        for name, offsets in (("v", first), ("w", second))
+    }
+    raw(path, json.dumps(entries).encode(), bytes(16))
+    with pytest.raises(ValueError, match="is not where the one before it ends"):
+        load(path)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_the_file_is_what_safetensors_writes_and_reads(path: Path, precision: Any) -> None:
+    small(precision=precision, provenance={"né": "ü"}).save(path)
+    arrays = safetensors.numpy.load_file(path)
+    _, ours = modelfile.read(path)
+    assert {name: array.tobytes() for name, array in arrays.items()} == {
+        name: array.tobytes() for name, array in ours.items()
+    }
+    with safetensors.safe_open(path, "numpy") as file:
+        metadata = file.metadata()
+    assert safetensors.numpy.save(arrays, metadata) == path.read_bytes()
+
+
+def test_numbers_that_are_not_aligned_are_read(path: Path) -> None:
+    small().save(path)
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    raw(path, data[8 : 8 + length] + b" ", data[8 + length :])
+    assert load(path).fingerprint == small().fingerprint
 
 
 def test_a_bloated_header_is_refused_in_little_memory(path: Path) -> None:

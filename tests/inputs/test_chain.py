@@ -211,7 +211,7 @@ def test_files_of_version_1_still_score(tmp_path: Path, monkeypatch: pytest.Monk
     stored = {"columns": ["age", "city"], "categories": {"city": ["Oslo", "Rome", None]}}
     old["provenance"] = {"encoding": stored | {"fills": {"age": 35.0}}}
     monkeypatch.setattr(modelfile, "FORMAT_VERSION", 1)
-    modelfile.write(tmp_path / "old.isotone", old, frozen._arrays())
+    modelfile.write(tmp_path / "old.isotone", old, frozen._arrays)
     loaded = isotone.load(tmp_path / "old.isotone")
     assert loaded.inputs == frozen.inputs
     assert loaded.provenance == {"format": 1}

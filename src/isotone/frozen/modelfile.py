@@ -11,11 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii as _quoted
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-import safetensors.numpy
 from numpy.typing import NDArray
 
 from isotone import limits
@@ -26,7 +27,8 @@ Arrays = dict[str, NDArray[Any]]
 
 FORMAT_VERSION = 2
 READABLE = (1, 2)
-_ITEM_BYTES = {"F64": 8, "F32": 4}
+# as safetensors calls them
+_TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
 
 
 def write(path: str | Path, content: dict[str, Any], arrays: Arrays) -> None:
@@ -45,8 +47,8 @@ def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
     path = Path(path)
     file, size = open_regular(path)
     with file:
-        meta = _parse(_check_header(path, file, size), path)
-        file.seek(0)
+        text, places = _check_header(path, file, size)
+        meta = _parse(text, path)
         data = file.read(size)
     if not isinstance(meta, dict) or type(meta.get("format")) is not int:
         raise _error(path, "has no format version", "was it written by `isotone`?")
@@ -56,10 +58,7 @@ def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
             f"has format version {meta['format']}; this isotone reads versions 1 and 2",
             "upgrade isotone, or save the model again with this version",
         )
-    try:
-        arrays = dict(safetensors.numpy.load(data))
-    except Exception as error:  # the library has its own exception type, not exported
-        raise _error(path, f"is damaged ({error})", "copy or save it again") from error
+    arrays = {place.name: place.cut(data) for place in places}
     if meta.get("checksum") != checksum(str(meta.get("content")), arrays):
         raise _error(
             path, "does not match its checksum", "it was altered or damaged; copy it again"
@@ -74,9 +73,10 @@ def checksum(text: str, arrays: Arrays) -> str:
     """SHA-256 over a text and every array: names, types, shapes and numbers."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):
-        array = arrays[name]
-        little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-        digest.update(json.dumps([name, little.dtype.str, array.shape]).encode())
+        little = _little(arrays[name])
+        # as JSON writes it
+        about = f'[{_quoted(name)}, "{little.dtype.str}", {list(little.shape)}]'
+        digest.update(about.encode())
         digest.update(little.data)
     return digest.hexdigest()
 
@@ -98,16 +98,46 @@ def _pack(text: str, arrays: Arrays) -> bytes:
     parse_json(text)
     # The content is a text within the text, so that the checksum is about every character of it.
     meta = {"format": FORMAT_VERSION, "checksum": checksum(text, arrays), "content": text}
-    data: bytes = safetensors.numpy.save(
-        {name: np.ascontiguousarray(array) for name, array in arrays.items()},
-        metadata={"isotone": json.dumps(meta)},
-    )
-    limits.HEADER.check(int.from_bytes(data[:8], "little"))
-    return data
+    header: dict[str, Any] = {"__metadata__": {"isotone": json.dumps(meta)}}
+    parts, end = [], 0
+    for name in sorted(arrays, key=lambda name: (-arrays[name].itemsize, name)):  # stays aligned
+        little = _little(arrays[name])
+        start, end = end, end + little.nbytes
+        kind = f"F{8 * little.itemsize}"
+        header[name] = {"dtype": kind, "shape": little.shape, "data_offsets": [start, end]}
+        parts.append(little.data)
+    written = json.dumps(header, separators=(",", ":")).encode()
+    written += b" " * (-len(written) % 8)
+    limits.HEADER.check(len(written))
+    return b"".join([len(written).to_bytes(8, "little"), written, *parts])
 
 
-def _check_header(path: Path, file: BinaryIO, size: int) -> str:
-    """Check the header against all limits without reading the arrays; give its JSON text."""
+def _little(array: NDArray[Any]) -> NDArray[Any]:
+    """The array as files hold it."""
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where in a file the numbers of an array are, and what they are."""
+
+    name: str
+    kind: np.dtype[Any]
+    shape: list[int]
+    start: int
+    end: int
+
+    @property
+    def n_bytes(self) -> int:
+        return self.kind.itemsize * math.prod(self.shape)
+
+    def cut(self, data: bytes) -> NDArray[Any]:
+        flat = np.frombuffer(data, self.kind, math.prod(self.shape), self.start)
+        return flat.reshape(self.shape).astype(self.kind.newbyteorder("="))
+
+
+def _check_header(path: Path, file: BinaryIO, size: int) -> tuple[str, list[_Place]]:
+    """Check the header against all limits, before arrays are read: its text, and their places."""
     length = _header_length(path, file, size)
     header = _parse(file.read(length), path)
     if not isinstance(header, dict):
@@ -119,23 +149,35 @@ def _check_header(path: Path, file: BinaryIO, size: int) -> str:
             f"has {len(header)} arrays; at most {limits.TENSORS.largest} are read",
             "it was not written by isotone",
         )
-    declared = sum(_declared_bytes(path, name, entry) for name, entry in header.items())
+    places = [_place(path, name, entry) for name, entry in header.items()]
+    _check_places(path, places, size - 8 - length)
+    text = metadata.get("isotone") if isinstance(metadata, dict) else None
+    if not isinstance(text, str):
+        raise _error(path, "has no isotone metadata", "it is a safetensors file of another kind")
+    return text, places
+
+
+def _check_places(path: Path, places: list[_Place], size: int) -> None:
+    """The arrays must follow one another and fill the file, which may not be too large."""
+    declared = sum(place.n_bytes for place in places)
     if declared > limits.BYTES.largest:
         raise _error(
             path,
             f"declares {declared} bytes of numbers",
             f"at most {limits.BYTES.largest} are read",
         )
-    if declared != size - 8 - length:
+    if declared != size:
         raise _error(
             path,
-            f"declares {declared} bytes of numbers but holds {size - 8 - length}",
+            f"declares {declared} bytes of numbers but holds {size}",
             "it was cut off or altered; copy it again",
         )
-    text = metadata.get("isotone") if isinstance(metadata, dict) else None
-    if not isinstance(text, str):
-        raise _error(path, "has no isotone metadata", "it is a safetensors file of another kind")
-    return text
+    end = 0
+    for place in sorted(places, key=lambda place: place.start):
+        start, end = end, end + place.n_bytes
+        if (place.start, place.end) != (start, end):
+            what = f"is damaged (the array {place.name!r:.50} is not where the one before it ends)"
+            raise _error(path, what, "copy or save it again")
 
 
 def _header_length(path: Path, file: BinaryIO, size: int) -> int:
@@ -153,17 +195,17 @@ def _header_length(path: Path, file: BinaryIO, size: int) -> int:
     return length
 
 
-def _declared_bytes(path: Path, name: str, entry: Any) -> int:
-    """Bytes of one array as its header entry says, within the limits."""
+def _place(path: Path, name: str, entry: Any) -> _Place:
+    """Where an array is as its header entry says, within the limits."""
     try:
-        shape, item = entry["shape"], _ITEM_BYTES[entry["dtype"]]
-        whole = all(type(n) is int for n in shape)
-    except (KeyError, TypeError) as error:
+        kind, shape, (start, end) = _TYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
+        whole = {*map(type, shape), type(start), type(end)} == {int}
+    except (KeyError, TypeError, ValueError) as error:
         raise _error(path, f"has a malformed entry for {name!r:.50}", "it is damaged") from error
     if not whole or len(shape) > 2 or any(not 0 < n <= limits.MATRIX.largest for n in shape):
         what = f"declares an array {name!r:.50} of shape {shape!r:.50}"
         raise _error(path, what, "no isotone model has such an array")
-    return int(item * math.prod(shape))
+    return _Place(name, kind, shape, start, end)
 
 
 def _parse(text: str | bytes, path: Path) -> Any:

@@ -165,7 +165,7 @@ class FrozenNetwork:
             raise ValueError(f"{m} logits need {max(m, 2)} class names; got {len(self.classes)}")
 
     def _check_limits(self) -> None:
-        arrays = self._arrays()
+        arrays = self._arrays
         for limit, n in (
             (limits.FEATURES, self.n_features),
             (limits.OUTPUTS, self.n_outputs),
@@ -181,8 +181,9 @@ class FrozenNetwork:
             raise ValueError(f"`lipschitz` must be positive and finite; got {self.lipschitz}")
         if not np.all(np.isfinite(self.residual)):
             raise ValueError("`residual` holds NaN or infinity; it must be finite")
-        for name, array in arrays_of(self.steps).items():
-            if array.dtype != self.precision:
+        precision = np.dtype(self.precision)
+        for name, array in self._arrays.items():
+            if array.dtype != precision and name != "residual":
                 raise ValueError(
                     f"the array {name!r} is {array.dtype} but the network's precision is "
                     f"{self.precision}; they must agree"
@@ -253,7 +254,7 @@ class FrozenNetwork:
     @ieee_arithmetic()
     def fingerprint(self) -> str:
         """SHA-256 of everything that decides the score of a raw row and what is claimed of it."""
-        return modelfile.checksum(json.dumps(self._definition(), sort_keys=True), self._arrays())
+        return modelfile.checksum(json.dumps(self._definition(), sort_keys=True), self._arrays)
 
     def __repr__(self) -> str:
         return f"<FrozenNetwork {self.shape} {self.precision} {self.fingerprint[:12]}>"
@@ -374,7 +375,7 @@ class FrozenNetwork:
             "provenance": dict(self.provenance),
             "certificate": None if self.certificate is None else dict(self.certificate),
         }
-        modelfile.write(path, content, self._arrays())
+        modelfile.write(path, content, self._arrays)
 
     def _definition(self) -> dict[str, Any]:
         return {
@@ -392,5 +393,6 @@ class FrozenNetwork:
             "grid": self.grid,
         } | ({"joint_cst": [dict(one) for one in self.joint_cst]} if self.joint_cst else {})
 
+    @cached_property
     def _arrays(self) -> Arrays:
         return arrays_of(self.steps) | {"residual": self.residual}

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeVar
@@ -63,7 +63,8 @@ class StepKind(ABC):
     def describe(self, numbers: bool) -> dict[str, Any]:
         """What it is, as model files and JSON write it; with the arrays if `numbers`."""
         left_out = {} if numbers else self.arrays
-        names = [field.name for field in fields(self) if field.name not in left_out]
+        own: tuple[str, ...] = self.__match_args__
+        names = [name for name in own if name not in left_out]
         return {"kind": self.kind} | {name: _plain(getattr(self, name), numbers) for name in names}
 
 
@@ -87,9 +88,9 @@ class Dense(StepKind):
             raise ValueError(f"a dense step needs shapes (n_out, n_in) and (n_out,); got {shapes}")
         limits.WIDTH.check(max(self.weight.shape))
         limits.MATRIX.check(self.weight.size)
-        if {self.weight.dtype, self.bias.dtype} - {np.dtype("f4"), np.dtype("f8")}:
+        if not {self.weight.dtype.char, self.bias.dtype.char} <= {"f", "d"}:
             raise ValueError(f"a dense step needs float32 or float64; got {self.weight.dtype}")
-        if not (np.all(np.isfinite(self.weight)) and np.all(np.isfinite(self.bias))):
+        if not (np.isfinite(self.weight).all() and np.isfinite(self.bias).all()):
             raise ValueError(
                 "a weight or bias is NaN or infinite; a network must have finite numbers: look at "
                 "the training loss, lower the learning rate and train again"
