@@ -88,6 +88,8 @@ class _Terms:
 
     def merged(self, group_size: int) -> _Terms:
         """Every so many units become functions of all that they read."""
+        if self.reads.all():
+            return self.together()
         reads = np.logical_or.reduceat(self.reads, range(0, len(self.reads), group_size))
         patterns, place = _distinct(reads)
         columns, kind = _distinct(_join(patterns, self.columns))
@@ -95,6 +97,8 @@ class _Terms:
         return _Terms(np.repeat(read, group_size, axis=0), columns)
 
     def __add__(self, other: _Terms) -> _Terms:
+        if np.array_equal(self.columns, other.columns):
+            return _Terms(self.reads | other.reads, self.columns)
         both = np.hstack([self.reads, other.reads])
         columns, place = _distinct(np.vstack([self.columns, other.columns]))
         reads = np.zeros((len(both), len(columns)), bool)
@@ -146,12 +150,12 @@ def _join(reads: Bools, of: Bools) -> Bools:
 
 
 def _distinct(sets: Bools) -> tuple[Bools, Indices]:
-    """The different rows, and which of them every row is."""
-    if len(sets) == 0:
-        return sets, np.zeros(0, np.intp)
-    packed, place = np.unique(np.packbits(sets, axis=1), axis=0, return_inverse=True)
-    unpacked = np.unpackbits(packed, axis=1, count=sets.shape[1]).astype(bool)
-    return unpacked, place.ravel()
+    """The different rows, the sparser in front first, and which of them every row is."""
+    rows = [row.tobytes() for row in np.packbits(sets, axis=1)]
+    last = {row: k for k, row in enumerate(rows)}
+    kinds = {row: k for k, row in enumerate(sorted(last))}
+    chosen = np.array([last[row] for row in kinds], np.intp)
+    return sets[chosen], np.array([kinds[row] for row in rows], np.intp)
 
 
 def _largest(sets: Bools) -> Bools:
