@@ -34,13 +34,21 @@ NUMPY_HALF = [
     ),
     *("names", "workers", "elementary", "rounding", "inputs", "data", "frozen", "certificate"),
     "bundle",
-    *("plot", "export", "trigger", "report", "monitoring"),
+    *("export", "trigger", "plot", "report", "monitoring"),
 ]
 TORCH_HALF = ["nn", "freezing", "losses", "training", "transport", "estimators"]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]
 PACKAGES = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 PAGES = sorted([*PACKAGE.parents[1].glob("*.md"), *PACKAGE.parents[1].glob("docs/**/*.md")])
-ROOMS = ["estimators", "monitoring", "nn", "training", "transport", "trigger"]  # with public names
+ROOMS = [
+    "estimators",
+    "monitoring",
+    "nn",
+    "plot",
+    "training",
+    "transport",
+    "trigger",
+]  # with public names
 EXPORT_TO_TORCH = PACKAGE / "export" / "torch.py"  # loaded only when it is asked for
 
 

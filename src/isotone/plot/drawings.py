@@ -1,39 +1,35 @@
-"""Plots of a frozen network: response curves, heat maps, slopes. Needs matplotlib, never torch.
-
-All functions draw on `ax`, or on new axes, and return the axes. Features, those of
-`frozen.inputs.encoded`, are given by name or by number; points and axes are in raw units. A point
-`at` is a whole row, or numbers by name; what it leaves out is the median of `X`, or else the
-center of the scaling or of the knots.
-"""
+"""Drawings of a frozen network: response curves, heat maps, slopes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isotone.certificate.certify import Certificate, certify
 from isotone.certificate.verdicts import kept_directions
-from isotone.extras import lacking
-from isotone.frozen.axes import usual_values
 from isotone.frozen.network import FrozenNetwork
+from isotone.plot.canvas import BLACK, BLUE, GRAY, ORANGE, RESPONSE, axes_of, literal, thinned
+from isotone.plot.view import (
+    Point,
+    Span,
+    View,
+    Which,
+    feature_number,
+    kind_of_axis,
+    output_number,
+    scores_of,
+    two_features,
+)
 from isotone.typing import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.collections import QuadMesh
 
-Which = str | int
-Point = Mapping[str, float] | Sequence[float] | Floats
-Span = tuple[float, float]
-
-BLUE, ORANGE, BLACK, GRAY = "#0072B2", "#D55E00", "#222222", "#8C8C8C"  # of Okabe and Ito
-RESPONSE = "RdYlBu"  # as in the paper: like signal is blue, like background is red
 _MARKS = "ox^sDv+*"
 _CURVE, _GRID = 401, 121
-_MOST_POINTS = 1000
 
 
 def response(
@@ -63,8 +59,8 @@ def response(
     output : name or number of the output, if there are several
     probability : draw the probability instead of the score
     """
-    ax, view = _axes(ax), _View.of(frozen, at, X, output, probability)
-    i = _feature(frozen, feature)
+    ax, view = axes_of(ax), View.of(frozen, at, X, output, probability)
+    i = feature_number(frozen, feature)
     x = view.axis(i, span, _CURVE)
     rows = view.rows({i: x})
     low, high = _envelope(certify(frozen), rows, view.start, i)
@@ -77,14 +73,14 @@ def response(
     here = view.shown(view.scores(view.start[None]))
     ax.plot(view.start[i], here[0], "o", color=BLACK, markersize=5, label="from here")
     if view.table is not None:
-        ticks = _thinned(view.table)[:, i]
+        ticks = thinned(view.table)[:, i]
         bottom: Any = {"color": BLACK, "alpha": 0.4, "transform": ax.get_xaxis_transform()}
         ax.plot(ticks, np.zeros(len(ticks)), "|", **bottom)
     ax.set(
-        xlabel=_literal(frozen.inputs.encoded[i]),
-        ylabel=_literal(view.label),
+        xlabel=literal(frozen.inputs.encoded[i]),
+        ylabel=literal(view.label),
         xlim=x[[0, -1]],
-        xscale=_kind(frozen, i, x),
+        xscale=kind_of_axis(frozen, i, x),
     )
     return ax
 
@@ -117,20 +113,20 @@ def heatmap(
     output : name or number of the output, if there are several
     probability : color by the probability instead of the score
     """
-    ax, view = _axes(ax), _View.of(frozen, at, X, output, probability)
-    i, j = _two_features(frozen, features)
+    ax, view = axes_of(ax), View.of(frozen, at, X, output, probability)
+    i, j = two_features(frozen, features)
     across, upward = span or (None, None)
     axes = [view.axis(i, across, _GRID), view.axis(j, upward, _GRID)]
     meshes = np.meshgrid(*axes)
     scores = view.scores(view.rows({i: meshes[0].ravel(), j: meshes[1].ravel()}))
     lead = _lead(frozen, scores, view.output, threshold)
     image = color_map(ax, axes, view.shown(scores), lead)
-    ax.figure.colorbar(image, ax=ax, label=_literal(view.label))
+    ax.figure.colorbar(image, ax=ax, label=literal(view.label))
     if view.table is not None:
         _points(ax, view.table[:, [i, j]], y)
-    names = [_literal(frozen.inputs.encoded[k]) for k in (i, j)]
-    ax.set(xlabel=names[0], xscale=_kind(frozen, i, axes[0]), xlim=axes[0][[0, -1]])
-    ax.set(ylabel=names[1], yscale=_kind(frozen, j, axes[1]), ylim=axes[1][[0, -1]])
+    names = [literal(frozen.inputs.encoded[k]) for k in (i, j)]
+    ax.set(xlabel=names[0], xscale=kind_of_axis(frozen, i, axes[0]), xlim=axes[0][[0, -1]])
+    ax.set(ylabel=names[1], yscale=kind_of_axis(frozen, j, axes[1]), ylim=axes[1][[0, -1]])
     return ax
 
 
@@ -144,8 +140,8 @@ def certificate(frozen: FrozenNetwork, *, output: Which = 0, ax: Axes | None = N
     ----------
     output : name or number of the output, if there are several
     """
-    k, found = _output(frozen, output), certify(frozen)
-    ax = _axes(ax, height=1.2 + 0.5 * len(frozen.inputs.encoded))
+    k, found = output_number(frozen, output), certify(frozen)
+    ax = axes_of(ax, height=1.2 + 0.5 * len(frozen.inputs.encoded))
     colors = _judged(found, k)
     for i, slope in enumerate(slope for slope in found.slopes if slope.output == k):
         low, high = slope.scaled.low, slope.scaled.high
@@ -155,7 +151,7 @@ def certificate(frozen: FrozenNetwork, *, output: Which = 0, ax: Axes | None = N
     ax.use_sticky_edges = False  # a little room beside the bars
     ax.axvline(0.0, color=BLACK, linewidth=0.8)
     names = [
-        f"{_literal(name, 28)}\n{_literal(frozen.direction(i))}"
+        f"{literal(name, 28)}\n{literal(frozen.direction(i))}"
         for i, name in enumerate(frozen.inputs.encoded)
     ]
     ax.set_yticks(range(len(names)), names)
@@ -165,12 +161,6 @@ def certificate(frozen: FrozenNetwork, *, output: Which = 0, ax: Axes | None = N
     verdict = "holds" if found.holds else "FAILS"
     ax.set_title(f"{verdict}: {found.guarantee}", fontsize="medium", loc="left", wrap=True)
     return ax
-
-
-def _literal(name: str, most: int = 48) -> str:
-    """A name as matplotlib should print it: cut if long, and dollar signs start no formula."""
-    short = name if len(name) <= most else f"{name[: most - 1]}…"
-    return short.replace("$", r"\$")
 
 
 def color_map(ax: Axes, axes: Sequence[Floats], colors: Floats, lead: Floats | None) -> QuadMesh:
@@ -184,148 +174,6 @@ def color_map(ax: Axes, axes: Sequence[Floats], colors: Floats, lead: Floats | N
     return image
 
 
-@dataclass(frozen=True, eq=False)
-class _View:
-    """What is looked at: one output of a network, from one point, with rows of data or none."""
-
-    frozen: FrozenNetwork
-    start: Floats
-    table: Floats | None
-    output: int
-    probability: bool
-
-    @classmethod
-    def of(
-        cls, frozen: FrozenNetwork, at: Point | None, X: Any, output: Which, probability: bool
-    ) -> _View:
-        table = None if X is None else frozen.encode(X)
-        start = _point(frozen, at, table)
-        return cls(frozen, start, table, _output(frozen, output), probability)
-
-    def axis(self, i: int, span: Span | None, n: int) -> Floats:
-        """Raw values of a feature: as given, over the data, or over what is usual for it."""
-        if span is not None:
-            ends = np.array(span, dtype=np.float64)
-            if ends.shape != (2,) or not np.all(np.isfinite(ends)) or ends[0] >= ends[1]:
-                raise ValueError(f"`span={span}` must be finite, (low, high) with low < high")
-        else:
-            rows = self.table
-            if rows is None or len(rows) == 0 or np.ptp(rows[:, i]) == 0:
-                rows = usual_values(self.frozen)
-            ends = np.append(rows[:, i], self.start[i])
-            if np.ptp(ends) == 0:  # a constant
-                ends = ends[0] + np.array([-1.0, 1.0])
-        space = np.linspace if _kind(self.frozen, i, ends) == "linear" else np.geomspace
-        values: Floats = space(ends.min(), ends.max(), n)
-        return values
-
-    def rows(self, columns: Mapping[int, Floats]) -> Floats:
-        """The point again and again, with other values in some columns."""
-        rows = np.tile(self.start, (len(next(iter(columns.values()))), 1))
-        for i, values in columns.items():
-            rows[:, i] = values
-        return rows
-
-    def scores(self, rows: Floats) -> Floats:
-        return _scores(self.frozen, rows)
-
-    def shown(self, scores: Floats) -> Floats:
-        """What is drawn: the score of the output, or its probability."""
-        if not self.probability:
-            return scores[:, self.output]
-        if self.frozen.n_outputs == 1:
-            return self.frozen.to_probability(scores[:, 0])
-        return self.frozen.to_probability(scores)[:, self.output]
-
-    @property
-    def label(self) -> str:
-        frozen = self.frozen
-        what = "probability" if self.probability else "score"
-        if frozen.n_outputs > 1:
-            return f"{what} of {frozen.output_names[self.output]}"
-        return f"{what} of {frozen.classes[1]}" if frozen.classes else what
-
-
-def _axes(ax: Axes | None, height: float = 4.8) -> Axes:
-    """The axes to draw on; a new figure, so many inches high, if none are given."""
-    if ax is not None:
-        return ax
-    try:
-        from matplotlib import pyplot
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "matplotlib":
-            raise
-        raise ImportError(lacking("`isotone.plot`", "matplotlib", "plot")) from error
-    new: Axes = pyplot.subplots(figsize=(6.4, height), layout="constrained")[1]
-    return new
-
-
-def _feature(frozen: FrozenNetwork, feature: Which) -> int:
-    return _place("feature", feature, frozen.inputs.encoded)
-
-
-def _two_features(frozen: FrozenNetwork, features: Any) -> tuple[int, int]:
-    if isinstance(features, str) or len(features) != 2:
-        raise ValueError(
-            f"`features={features!r}` must name two features: one across and one upward"
-        )
-    i, j = (_feature(frozen, feature) for feature in features)
-    if i == j:
-        raise ValueError(
-            f"`features={features!r}` are the same; a heat map needs two, or use `response`"
-        )
-    return i, j
-
-
-def _output(frozen: FrozenNetwork, output: Which) -> int:
-    return _place("output", output, frozen.output_names)
-
-
-def _place(what: str, which: Any, names: Sequence[str]) -> int:
-    """The number of a feature or output that is given by name or number."""
-    if isinstance(which, str) and which in names:
-        return list(names).index(which)
-    if isinstance(which, int | np.integer) and 0 <= which < len(names):
-        return int(which)
-    raise ValueError(
-        f"there is no {what} {which!r}; choose from {', '.join(map(repr, names))}, or a number "
-        f"from 0 to {len(names) - 1}"
-    )
-
-
-def _point(frozen: FrozenNetwork, at: Point | None, table: Floats | None) -> Floats:
-    """A whole row: what `at` says, and medians or centers for the rest."""
-    names = frozen.inputs.encoded
-    known = usual_values(frozen)[1:2] if table is None or len(table) == 0 else table
-    start: Floats = np.median(known, axis=0)
-    if isinstance(at, Mapping):
-        for name, value in at.items():
-            start[_feature(frozen, name)] = value
-    elif at is not None:
-        start = np.asarray(at, dtype=np.float64)
-    if start.shape != (len(names),) or not np.all(np.isfinite(start)):
-        raise ValueError(
-            f"`at={at!r:.100}` must be a row of {len(names)} finite numbers "
-            f"({', '.join(names)}), or numbers by name"
-        )
-    return start
-
-
-def _kind(frozen: FrozenNetwork, i: int, ends: Floats) -> str:
-    """The kind of axis: logarithmic where the scaling is, over more than a decade."""
-    scaling, k = frozen.scaling, frozen.inputs.firsts[i]
-    by_ratio = scaling.log[k] and scaling.offset[k] == 0 and ends.min() > 0
-    return "log" if by_ratio and ends.max() > 10.0 * ends.min() else "linear"
-
-
-def _scores(frozen: FrozenNetwork, rows: Floats) -> Floats:
-    """Scores in float64, (n_rows, n_outputs)."""
-    scores: Floats = (
-        frozen.score_features(rows).astype(np.float64).reshape(len(rows), frozen.n_outputs)
-    )
-    return scores
-
-
 def _envelope(found: Certificate, rows: Floats, start: Floats, i: int) -> tuple[Floats, Floats]:
     """Bounds on the computed scores of rows that differ from `start` in feature i alone.
 
@@ -337,7 +185,7 @@ def _envelope(found: Certificate, rows: Floats, start: Floats, i: int) -> tuple[
     moved = (u[1:] - u[0]).sum(axis=1, keepdims=True)
     slopes = [slope.scaled for slope in found.slopes if slope.feature == inputs.encoded[i]]
     low, high = (np.array([getattr(s, end) for s in slopes]) * moved for end in ("low", "high"))
-    score = _scores(frozen, start[None])
+    score = scores_of(frozen, start[None])
     own_rounding = 2.0**-50 * (np.abs(low) + np.abs(high) + np.abs(score))
     slack = 2.0 * np.array(found.rounding_errors) + own_rounding
     return score + np.minimum(low, high) - slack, score + np.maximum(low, high) + slack
@@ -372,23 +220,18 @@ def _judged(found: Certificate, k: int) -> list[str]:
     return [GRAY if declared == 0 else BLUE if holds else ORANGE for declared, holds in pairs]
 
 
-def _thinned(rows: Any) -> Any:
-    """At most a thousand rows, evenly spread; the same ones for arrays of one length."""
-    return rows[:: max(1, -(-len(rows) // _MOST_POINTS))]
-
-
 def _points(ax: Axes, points: Floats, y: Any) -> None:
     """Rows on top of a heat map, with a mark for every label."""
     style: Any = {"color": BLACK, "markersize": 3.5, "alpha": 0.7, "markerfacecolor": "none"}
     if y is None:
-        ax.plot(*_thinned(points).T, ".", **style)
+        ax.plot(*thinned(points).T, ".", **style)
         return
     labels = np.asarray(y)
     if labels.shape != (len(points),):
         raise ValueError(
             f"`y` has shape {labels.shape} but `X` has {len(points)} rows; give one label per row"
         )
-    points, labels = _thinned(points), _thinned(labels)
+    points, labels = thinned(points), thinned(labels)
     kinds = np.unique(labels)
     if len(kinds) > len(_MARKS):
         raise ValueError(
@@ -396,5 +239,5 @@ def _points(ax: Axes, points: Floats, y: Any) -> None:
             "leave it out, or group them"
         )
     for label, mark in zip(kinds, _MARKS, strict=False):
-        ax.plot(*points[labels == label].T, mark, label=_literal(str(label)), **style)
+        ax.plot(*points[labels == label].T, mark, label=literal(str(label)), **style)
     ax.legend(fontsize="small")
