@@ -123,6 +123,18 @@ def test_a_threshold_that_is_given_has_the_rate_that_it_was_chosen_for(tmp_path:
     assert sorted(curve["efficiency"]) == curve["efficiency"]
 
 
+def test_pictures_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table, words = write(tmp_path / "t.parquet"), ["--against", "lifetime", "--split", "channel"]
+    assert run(tmp_path, table, *words, "--plot", str(tmp_path / "curves.png")) == 0
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert run(tmp_path, table, "--plot", str(tmp_path / "curve.svg")) == 0
+    assert "output rate [kHz]" in (tmp_path / "curve.svg").read_text()
+    assert run(tmp_path, table, "--plot", str(tmp_path / "curve.jpg")) == 2
+    assert "a picture must end in .png, .pdf or .svg" in capsys.readouterr().err
+    assert run(tmp_path, table, "--plot", table) == 2
+    assert "outputs must not be inputs" in capsys.readouterr().err
+
+
 def test_the_result_says_which_model_rule_settings_and_tables(tmp_path: Path) -> None:
     table, out = write(tmp_path / "t.parquet"), tmp_path / "point.json"
     assert run(tmp_path, table, "--group", "channel", "--out", str(out)) == 0

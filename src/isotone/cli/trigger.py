@@ -19,6 +19,8 @@ from isotone.cli.options import ON_UNSEEN, listed, numbers_of, policy_of
 from isotone.cli.table.given import BackgroundPaths, Given, SignalPaths, TablePaths
 from isotone.cli.terminal import output, printable
 from isotone.files import refuse_overwriting, replacing
+from isotone.plot import physics as pictures
+from isotone.plot.canvas import new_panels, save
 from isotone.trigger import record
 from isotone.trigger.candidates import Candidates, read_candidates
 from isotone.trigger.curve import RateCurve
@@ -26,6 +28,8 @@ from isotone.trigger.efficiency import Efficiency
 from isotone.trigger.judgement import Asked, Judgement, judge
 from isotone.trigger.working_point import Exposure
 from isotone.typing import Floats
+
+_NO_SETTINGS = ("out", "plot", "tables")  # options that do not decide the result
 
 
 def trigger(
@@ -72,6 +76,9 @@ def trigger(
     ] = None,
     on_unseen: Annotated[str, ON_UNSEEN] = "error",
     out: Annotated[Path | None, typer.Option(help="JSON file for the results.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Picture of the curves: .png, .pdf or .svg.")
+    ] = None,
 ) -> None:
     """Choose a threshold by output rate, and report the signal efficiency there.
 
@@ -90,9 +97,11 @@ def trigger(
     isotone trigger model.isotone candidates.root --target is_signal --event event --n-events 60000
     --pileup 5.24 --max-rate 660e3 --group channel --against proper_time
     """
-    settings = {name: value for name, value in locals().items() if name not in ("out", "tables")}
+    settings = {
+        name: value for name, value in locals().items() if name not in ("out", "plot", "tables")
+    }
     given = Given.of(tables, signal, background, target)
-    _check_words(event, model, given, out)
+    _check_words(event, model, given, [path for path in (out, plot) if path])
     groups = tuple(name for text in group or () for name in listed(text))
     bins = _edges(edges, against, split)
     wanted = numbers_of(rates, "rates") if rates else None
@@ -116,6 +125,8 @@ def trigger(
     with _naming_options():
         found = judge(candidates, exposure, asked)
     _print(found, asked, exposure)
+    if plot:
+        _draw(found, asked, plot)
     if out:
         content = record.to_dict(found, frozen, given.paths, settings | {"model": str(model)})
         with replacing(out) as temporary:
@@ -135,10 +146,10 @@ def _naming_options() -> Iterator[None]:
         raise ValueError(re.sub(r"`--\w+", lambda m: m[0].replace("_", "-"), text)) from error
 
 
-def _check_words(event: str, model: Path, given: Given, out: Path | None) -> None:
+def _check_words(event: str, model: Path, given: Given, written: list[Path]) -> None:
     if not listed(event):
         raise ValueError(f"`--event {event}` names no column; give at least one, as in event")
-    refuse_overwriting([out] if out else [], [model, *given.local_files])
+    refuse_overwriting(written, [model, *given.local_files])
 
 
 def _check_limit(exposure: Exposure, max_rate: float | None, threshold: float | None) -> None:
@@ -189,6 +200,18 @@ def _print(found: Judgement, asked: Asked, exposure: Exposure) -> None:
     for table in tables:
         output.print()
         output.print(table)
+
+
+def _draw(found: Judgement, asked: Asked, path: Path) -> None:
+    """Efficiency against the rate, and in bins if there are some."""
+    panels = new_panels(1 + (found.edges is not None))
+    pictures.rates(found.curve, at=found.point.rate, ax=panels[0])
+    if found.edges is not None:
+        label, values = asked.against or "", found.values
+        shown = values if len(values) > 1 else next(iter(values.values()))
+        pictures.efficiency(found.curves, found.edges, values=shown, label=label, ax=panels[1])
+    save(panels[0], path)
+    terminal.say(f"wrote {path}")
 
 
 def _khz(rate: float, digits: int) -> str:

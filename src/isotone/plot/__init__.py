@@ -21,11 +21,17 @@ if TYPE_CHECKING:
     from isotone.plot.drawings import color_map as color_map
     from isotone.plot.drawings import heatmap as heatmap
     from isotone.plot.drawings import response as response
+    from isotone.plot.physics import channels as channels
+    from isotone.plot.physics import efficiency as efficiency
+    from isotone.plot.physics import rates as rates
+    from isotone.plot.style import hep_style as hep_style
 
 _HOME = by_name(
     {
         "canvas": ("BLACK", "BLUE", "GRAY", "ORANGE"),
         "drawings": ("certificate", "color_map", "heatmap", "response"),
+        "physics": ("channels", "efficiency", "rates"),
+        "style": ("hep_style",),
     }
 )
 

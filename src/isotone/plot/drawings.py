@@ -11,6 +11,7 @@ from isotone.certificate.certify import Certificate, certify
 from isotone.certificate.verdicts import kept_directions
 from isotone.frozen.network import FrozenNetwork
 from isotone.plot.canvas import BLACK, BLUE, GRAY, ORANGE, RESPONSE, axes_of, literal, thinned
+from isotone.plot.labels import Words, label_of
 from isotone.plot.view import (
     Point,
     Span,
@@ -41,6 +42,8 @@ def response(
     span: Span | None = None,
     output: Which = 0,
     probability: bool = False,
+    labels: Words | None = None,
+    units: Words | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     r"""Draw the score along one feature, and what the slope bounds allow from one point.
@@ -58,6 +61,8 @@ def response(
     span : the range of the feature, raw
     output : name or number of the output, if there are several
     probability : draw the probability instead of the score
+    labels, units : of features, by name, instead of their names and beside them; formulas between
+        dollar signs are drawn as such
     """
     ax, view = axes_of(ax), View.of(frozen, at, X, output, probability)
     i = feature_number(frozen, feature)
@@ -77,7 +82,7 @@ def response(
         bottom: Any = {"color": BLACK, "alpha": 0.4, "transform": ax.get_xaxis_transform()}
         ax.plot(ticks, np.zeros(len(ticks)), "|", **bottom)
     ax.set(
-        xlabel=literal(frozen.inputs.encoded[i]),
+        xlabel=label_of(frozen.inputs.encoded[i], labels, units),
         ylabel=literal(view.label),
         xlim=x[[0, -1]],
         xscale=kind_of_axis(frozen, i, x),
@@ -96,6 +101,8 @@ def heatmap(
     threshold: float | None = None,
     output: Which = 0,
     probability: bool = False,
+    labels: Words | None = None,
+    units: Words | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the score over two features, and where the decision changes, as in the paper's Fig. 4.
@@ -112,6 +119,8 @@ def heatmap(
     threshold : in units of the score; 0 for logits if not given, and no line for values
     output : name or number of the output, if there are several
     probability : color by the probability instead of the score
+    labels, units : of features, by name, instead of their names and beside them; formulas between
+        dollar signs are drawn as such
     """
     ax, view = axes_of(ax), View.of(frozen, at, X, output, probability)
     i, j = two_features(frozen, features)
@@ -124,7 +133,7 @@ def heatmap(
     ax.figure.colorbar(image, ax=ax, label=literal(view.label))
     if view.table is not None:
         _points(ax, view.table[:, [i, j]], y)
-    names = [literal(frozen.inputs.encoded[k]) for k in (i, j)]
+    names = [label_of(frozen.inputs.encoded[k], labels, units) for k in (i, j)]
     ax.set(xlabel=names[0], xscale=kind_of_axis(frozen, i, axes[0]), xlim=axes[0][[0, -1]])
     ax.set(ylabel=names[1], yscale=kind_of_axis(frozen, j, axes[1]), ylim=axes[1][[0, -1]])
     return ax

@@ -57,6 +57,7 @@ class Judgement:
     groups : by column, "" for all signal
     curves : by value of the column that divides them, "all signal" without one
     edges : of the bins of `curves`
+    values : of the quantity that `curves` are against, by curve
     """
 
     point: WorkingPoint
@@ -65,6 +66,7 @@ class Judgement:
     groups: dict[str, Efficiency]
     curves: dict[str, Efficiency]
     edges: Floats | None
+    values: dict[str, Floats]
 
 
 def judge(candidates: Candidates, exposure: Exposure, asked: Asked) -> Judgement:
@@ -98,16 +100,14 @@ def _ties(best: Floats, point: WorkingPoint, n_allowed: int) -> int:
 
 def _curves(
     signal: Candidates, passed: Bools, asked: Asked
-) -> tuple[dict[str, Efficiency], Floats | None]:
+) -> tuple[dict[str, Efficiency], Floats | None, dict[str, Floats]]:
     if asked.against is None:
-        return {}, None
+        return {}, None, {}
     values = signal.values[asked.against]
     edges = quantile_edges(values, N_BINS) if asked.edges is None else asked.edges
-    curves = {
-        name: by_bin(passed[rows], values[rows], edges)
-        for name, rows in _parts(signal, asked.split).items()
-    }
-    return curves, edges
+    parts = _parts(signal, asked.split)
+    curves = {name: by_bin(passed[rows], values[rows], edges) for name, rows in parts.items()}
+    return curves, edges, {name: values[rows] for name, rows in parts.items()}
 
 
 def _in_order(found: Efficiency) -> Efficiency:
