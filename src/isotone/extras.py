@@ -12,6 +12,7 @@ PACKAGES = {
     "root": ("uproot", "awkward"),
     "sweep": ("dask", "distributed"),
     "export": ("onnx", "onnxruntime"),
+    "fpga": ("da4ml",),
 }
 
 

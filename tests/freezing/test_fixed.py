@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -13,32 +12,16 @@ import torch
 
 import isotone
 from bench.proofs import last_bit
+from fixed_points import blocks, corners, fixed, knotted, rows_of
 from isotone import FrozenNetwork, MonotonicNetwork, Scaling, certify, freeze
 from isotone.certificate.widths import find_widths, follow, lattice
 from isotone.cli import main
 from isotone.freezing.fixed import to_fixed
 from isotone.frozen import reference
-from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Steps, residual_block
+from isotone.frozen.steps import Dense, Pointwise
 from isotone.typing import Floats
-from networks import by_hand, copied, draw_network, small
+from networks import by_hand, draw_network, small
 from rationals import exact_score
-
-
-def fixed(bits: Any = (10, 8), **options: Any) -> FrozenNetwork:
-    return freeze(small(), precision="fixed", bits=bits, **options)
-
-
-def corners(frozen: FrozenNetwork) -> Floats:
-    """Every corner of the box of inputs, and its middle."""
-    ends = itertools.product(*[(-frozen.clip, 0.0, frozen.clip)] * frozen.n_features)
-    return np.array(list(ends))
-
-
-def rows_of(frozen: FrozenNetwork, n: int = 60, seed: int = 0) -> Floats:
-    """Inputs all over the box and a bit beyond, and its corners."""
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-1.1, 1.1, (n, frozen.n_features)) * frozen.clip
-    return np.concatenate([x, corners(frozen)[:81]])
 
 
 def assert_exact(frozen: FrozenNetwork, x: Floats) -> None:
@@ -53,18 +36,6 @@ def test_every_score_is_the_exact_one(bits: Any) -> None:
     assert certify(frozen).holds
     assert_exact(frozen, rows_of(frozen))
     assert np.array_equal(reference.score(frozen, corners(frozen)), frozen.score(corners(frozen)))
-
-
-def blocks() -> Steps:
-    rng = np.random.default_rng(0)
-
-    def dense(n_out: int, n_in: int) -> Dense:
-        return Dense(rng.normal(size=(n_out, n_in)) / n_in / n_out, rng.normal(size=n_out))
-
-    branch = (dense(6, 6), Pointwise("leaky_relu", 0.3), dense(6, 6), Pointwise("abs"))
-    block = residual_block(0.6, 0.3, branch)
-    ends = (dense(1, 6),), (Pointwise("hardtanh"), dense(4, 6), Sort(4), dense(1, 4))
-    return (dense(6, 3), Pointwise("relu"), block, Sort(3), Members((0.3, 0.7), ends))
 
 
 def test_blocks_members_and_activations_are_exact_too() -> None:
@@ -84,8 +55,7 @@ def test_any_network_of_few_layers_is_certified_and_exact(seed: int) -> None:
 
 
 def test_copies_between_knots_are_exact() -> None:
-    drawn = copied()
-    frozen = to_fixed(replace(drawn, lipschitz=np.full(drawn.n_features, 1e4)), (10, 8))
+    frozen = knotted()
     assert frozen.copies is not None
     widths = certify(frozen).widths
     assert widths[0] <= 10

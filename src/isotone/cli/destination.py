@@ -15,7 +15,7 @@ _OF_MEMBER = re.compile(r"members-\d+")  # of one that a worker trains
 # names that would mislead as those of directories
 _FILES = (
     *(*SUFFIXES, MODEL, ".html", ".json", ".onnx", ".pt2", ".sql", ".txt"),
-    *(".cpp", ".cu", ".cuh", ".h", ".hpp"),
+    *(".cpp", ".cu", ".cuh", ".h", ".hpp", ".v"),
 )
 
 

@@ -18,20 +18,24 @@ from isotone.cli.threshold import threshold_of
 from isotone.export.claim import Claim
 from isotone.files import refuse_overwriting
 
-_CODE = (".hpp", ".cpp", ".cuh", ".cu")  # what is written into a directory
+_CODE = (".hpp", ".cpp", ".cuh", ".cu", ".v")  # what is written into a directory
+_DIRECTORIES = ("cpp", "cpp-int", "cuda", "verilog")
 
 
 def export(
     model: Annotated[Path, typer.Argument(help="An .isotone file, or a bundle (.zip).")],
     to: Annotated[str, typer.Option(help=f"What to write: {', '.join(exports.TARGETS)}.")],
-    out: Annotated[Path, typer.Option(help="The file to write; a directory for cpp and cuda.")],
+    out: Annotated[Path, typer.Option(help="The file to write; a directory for code.")],
     check: Annotated[bool, typer.Option(help="Compare it with the model.")] = True,
-    name: Annotated[str | None, typer.Option(help="cpp, cuda: name of the namespace.")] = None,
+    name: Annotated[str | None, typer.Option(help="of code: namespace or module.")] = None,
     threshold: Annotated[
         float | None, typer.Option(help="cpp, cuda: a constant, and what passes: score ≥ this.")
     ] = None,
     point: Annotated[
         Path | None, typer.Option(help="The threshold of a file of isotone trigger --out.")
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(help="verilog: most adders between registers; none: no clock.")
     ] = None,
     precision: Annotated[str | None, typer.Option(help="onnx: float32 or float64.")] = None,
     sort: Annotated[str | None, typer.Option(help="onnx: network or topk.")] = None,
@@ -52,11 +56,12 @@ def export(
     refuse_overwriting(written, [model])
     deployed = bundles.read(model) if model.suffix == ".zip" else None
     frozen = isotone.load(model) if deployed is None else deployed.frozen
-    if to in ("cpp", "cuda"):
+    if to in _DIRECTORIES:
         check_directory(out)
     options: dict[str, Any] = {
         "name": name,
         "threshold": threshold_of(frozen, threshold, point),
+        "depth": depth,
         "precision": precision,
         "sort": sort,
         "sums": sums,

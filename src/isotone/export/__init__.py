@@ -5,16 +5,18 @@ with that file. Every target takes raw columns, has encodings, fills and the sca
 carries the fingerprint and what holds for its own arithmetic (`isotone.export.claim`). See
 docs/exports.md for the layout of each.
 
-=========  =================================  =====================================
-target     what is written                    promise, for a float64 network
-=========  =================================  =====================================
-``json``   a documented text                  the same numbers after ``json.read``
-``onnx``   a graph of standard operators      the same numbers; within 2E by matmul
-``sql``    one SELECT, in three dialects      the same numbers
-``torch``  a ``torch.export`` program         within 2E
-``cpp``    a directory with two C++ headers   the same bits
-``cuda``   a directory with a CUDA header     the same bits
-=========  =================================  =====================================
+===========  ===================================  =====================================
+target       what is written                      promise, for a float64 network
+===========  ===================================  =====================================
+``json``     a documented text                    the same numbers after ``json.read``
+``onnx``     a graph of standard operators        the same numbers; within 2E by matmul
+``sql``      one SELECT, in three dialects        the same numbers
+``torch``    a ``torch.export`` program           within 2E
+``cpp``      a directory with two C++ headers     the same bits
+``cpp-int``  a directory with an integer header   the same numbers; for fixed point only
+``cuda``     a directory with a CUDA header       the same bits
+``verilog``  a directory with a module            the same numbers; for fixed point only
+===========  ===================================  =====================================
 """
 
 from __future__ import annotations
@@ -37,11 +39,13 @@ from isotone.frozen.steps import work_of
 # The module within this package and the class in it. Loaded on first use: each has its needs.
 TARGETS = {
     "cpp": ("native.cpp", "Cpp"),
+    "cpp-int": ("native.integer", "CppInteger"),
     "cuda": ("native.cuda", "Cuda"),
     "json": ("json", "Json"),
     "onnx": ("onnx.model", "Onnx"),
     "sql": ("sql.select", "Sql"),
     "torch": ("torch", "Torch"),
+    "verilog": ("fpga.verilog", "Verilog"),
 }
 
 
@@ -55,8 +59,8 @@ def write(
 
     Parameters
     ----------
-    target : "cpp", "cuda", "json", "onnx", "sql" or "torch"
-    path : the file to write; for "cpp" and "cuda" a directory
+    target : "cpp", "cpp-int", "cuda", "json", "onnx", "sql", "torch" or "verilog"
+    path : the file to write; for "cpp", "cpp-int", "cuda" and "verilog" a directory
     check : score edge cases and random rows with the file; raises `ValueError` if a score is
         further from that of `frozen` than the target promises, and leaves the file there
     options : of the target, such as precision="float32" for "onnx"
@@ -97,6 +101,7 @@ _EXTRAS = {
     "onnx": ("export", False),
     "onnxruntime": ("export", True),
     "duckdb": (None, True),
+    "da4ml": ("fpga", False),
 }
 
 

@@ -51,8 +51,8 @@ def to_header(frozen: FrozenNetwork, name: str, found: Claim, decision: str = ""
         facts=source.constants(frozen, found, "constexpr"),
         functions="\n\n".join(code.functions),
         input="Number" if copies is None else "scalar::Cell<Number>",
-        inputs="\n".join(_inputs(frozen) if copies is None else _cells(frozen, copies)),
-        encoding="\n".join(f"    {line}" for line in _encoding(frozen)),
+        inputs="\n".join(preparation(frozen)),
+        encoding="\n".join(f"    {line}" for line in encoding(frozen)),
         residual=source.numbers(residual, frozen.precision, " " * 8),
         add="dense" if copies is None else "look_up",
         steps="\n".join(f"    {line}" for line in code.lines),
@@ -149,13 +149,17 @@ def _sort_function(size: int) -> str:
     return "\n".join([f"ISOTONE_BOTH void sort_{size}(Number* h) {{", *exchanges, "}"])
 
 
-def _encoding(frozen: FrozenNetwork) -> list[str]:
+def encoding(frozen: FrozenNetwork) -> list[str]:
+    """Statements that make the features x of the columns `raw`."""
     if frozen.inputs.is_plain:
         return ["for (int i = 0; i < n_features; ++i) x[i] = raw[i];"]
     return source.encoding(frozen.inputs)
 
 
-def _inputs(frozen: FrozenNetwork) -> list[str]:
+def preparation(frozen: FrozenNetwork) -> list[str]:
+    """Statements that make the inputs u, or cells of copies, of the features x."""
+    if frozen.copies is not None:
+        return _cells(frozen, frozen.copies)
     return [f"    u[{i}] = {_snapped(frozen, i, i)};" for i in range(frozen.n_features)]
 
 

@@ -1,0 +1,1 @@
+"""Exports for FPGAs: Verilog of networks in fixed point, and its simulation."""
