@@ -23,6 +23,7 @@ from isotone.cli.options import (
     frequency_of,
     interactions_of,
     lipschitz_of,
+    listed,
     one_number,
     pieces_of,
     rates_of,
@@ -118,6 +119,10 @@ def train(
     validation: Annotated[
         str, typer.Option(help="Fraction of rows to hold out, or a table.")
     ] = "0.2",
+    group_by: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns a,b: rows that share them are held out together."),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Resume a killed run.")] = False,
     workers: Annotated[int, typer.Option(min=1, help="Processes, for a large directory.")] = 1,
     scheduler: Annotated[
@@ -160,6 +165,10 @@ def train(
     says. A branch of a ROOT tree with several values per entry gives a row for each of them, and
     other branches repeat theirs.
 
+    Rows that are not independent, such as the candidates of one event, would be learned and held
+    out at once: with --group-by run,event all rows of an event are on one side, also where λ,
+    knots and epochs are chosen. These columns are no features unless --features names them.
+
     A directory of Parquet files is one table, and so are several such files. If they have more
     than 262,144 rows, these stay on disk: a first pass counts categories and classes and draws a
     sample of 131,072 rows, which decides scaling, knots and λ; then every pass streams all rows.
@@ -192,11 +201,13 @@ def train(
         categorical,
         ordered,
         scaling,
+        group_by,
         gaps_allowed=missing == "indicator",
     )
     kind, level = _loss(loss)
     frequency = frequency_of(min_frequency)
-    how = Reading(weights, validation, kind, missing == "indicator", positive, frequency)
+    grouped = listed(group_by)
+    how = Reading(weights, validation, kind, missing == "indicator", positive, frequency, grouped)
     read = survey_rows if is_streamed(source) else read_rows
     learned, training, held_out = read(source, columns, how)
     estimator = _estimator(learned, columns, kind, level, class_weight)
@@ -307,7 +318,7 @@ def _fit(
         remove_checkpoints(checkpoints)
     estimator.keep_checkpoints(checkpoints)
     try:
-        estimator.fit(rows.X, rows.y, sample_weight=rows.weight, workers=workers)
+        estimator.fit(rows.X, rows.y, rows.weight, groups=rows.group, workers=workers)
     except CheckpointError as error:
         raise ValueError(
             f"`--resume` is impossible: the checkpoint in {str(checkpoints.parent)!r} "

@@ -8,7 +8,7 @@ on their order, and not on whether a row is repeated or has a larger weight.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -30,10 +30,10 @@ from isotone.estimators.directions import (
 )
 from isotone.estimators.estimator import MonotonicEstimator, lacks_score
 from isotone.estimators.parameters import Watch
+from isotone.estimators.preparation.observations import with_groups
 from isotone.estimators.teacher import probabilities, refuse_loss
 from isotone.losses import LOSSES
 from isotone.training.recipe import History
-from isotone.training.rows import Rows
 from isotone.typing import ClassificationLoss, Floats, Indices, Signs
 
 
@@ -171,6 +171,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         y: Any,
         sample_weight: ArrayLike | str | None = None,
         *,
+        groups: ArrayLike | None = None,
         eval_set: Any = None,
         callbacks: Sequence[Callable[[int, History], Any]] | None = None,
         workers: Any = None,
@@ -182,6 +183,9 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
 
         Parameters
         ----------
+        groups : (n_rows,), a label for every row, such as the number of its event. Wherever rows
+            are left out to judge members, all of a group are: λ, knots and epochs are then chosen
+            on groups that were not learned from. Needs rows in memory
         eval_set : (X_val, y_val), or a list with one such pair. Their losses, all rows counting
             alike, are in `history_.validation`. Where λ is "auto", and for `early_stopping`, they
             decide in place of rows that are left out, and all rows of X are learned from
@@ -198,6 +202,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         watch.refuse_workers(workers)
         X, y, sample_weight, stream = self._in_memory(X, y, sample_weight, workers)
         parameters, rows = self._read(X, y, sample_weight, stream)
+        rows = with_groups(rows, groups, stream is not None)
         check_classification_targets(rows.y)
         if self._warm() is None:
             self.classes_ = np.unique(rows.y)
@@ -217,7 +222,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
             said = second if self._sign > 0 else 1.0 - second
         return self._learn(
             parameters,
-            Rows(rows.x, self._numbered(labels), weight),
+            replace(rows, y=self._numbered(labels), weight=weight),
             loss=LOSSES[self.loss](),
             n_outputs=self._n_logits,
             watch=watch,

@@ -15,6 +15,7 @@ from isotone.checks import check_finite
 from isotone.estimators.directions import is_table
 from isotone.estimators.estimator import MonotonicEstimator
 from isotone.estimators.parameters import Watch
+from isotone.estimators.preparation.observations import with_groups
 from isotone.estimators.preparation.units import TargetUnits
 from isotone.estimators.teacher import refuse_loss, values
 from isotone.estimators.validation import refuse_huge
@@ -61,6 +62,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         y: Any,
         sample_weight: ArrayLike | str | None = None,
         *,
+        groups: ArrayLike | None = None,
         eval_set: Any = None,
         callbacks: Sequence[Callable[[int, History], Any]] | None = None,
         workers: Any = None,
@@ -76,6 +78,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         X, y, sample_weight, stream = self._in_memory(X, y, sample_weight, workers)
         check = {"multi_output": True, "y_numeric": True}
         parameters, rows = self._read(X, y, sample_weight, stream, **check)
+        rows = with_groups(rows, groups, stream is not None)
         if self._warm() is None:
             self._one_column = rows.y.ndim == 1
             self._n_targets = 1 if self._one_column else rows.y.shape[1]

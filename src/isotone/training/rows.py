@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isotone.checks import check_finite, check_fraction, check_weights
-from isotone.typing import Bools, Floats, Metric, Reals
+from isotone.typing import Bools, Floats, Indices, Metric, Reals
 
 if TYPE_CHECKING:
     from isotone.losses import Loss
@@ -32,11 +32,13 @@ class Rows:
     x : (n_rows, n_features), raw or scaled; or what counts in scaled rows
     y : (n_rows,) or (n_rows, n_targets): values, numbers of classes, or what a loss made of them
     weight : (n_rows,), or (n_members, n_rows) if members weigh the rows differently
+    group : (n_rows,), numbers; rows of one group are learned from together, or left out together
     """
 
     x: Any
     y: NDArray[Any]
     weight: NDArray[Any] | None = None
+    group: Indices | None = None
 
     def __len__(self) -> int:
         return len(self.x)
@@ -47,7 +49,8 @@ class Rows:
             weight = np.take_along_axis(weight, index, axis=1)
         elif weight is not None:
             weight = weight[..., index]
-        return Rows(self.x[index], self.y[index], weight)
+        group = None if self.group is None or np.ndim(index) == 2 else self.group[index]
+        return Rows(self.x[index], self.y[index], weight, group)
 
     def weights(self) -> NDArray[Any]:
         """A weight for every row."""

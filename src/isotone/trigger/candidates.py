@@ -183,7 +183,7 @@ def _read(
         score = engine.score_batch([batch.column(name) for name in inputs.names], n_rows)
         known = np.full(len(batch), target) if not told else _is_signal(batch, told[0], n_rows)
         for name in event:
-            _check_event(batch.column(name), name, n_rows)
+            check_event(batch.column(name), name, n_rows)
         strings = {name: _texts(batch.column(name)) for name in texts}
         values = [finite_or_blank(batch.column(name), name, n_rows) for name in keep_values]
         weight = numbers(batch, [weights], n_rows)[:, 0] if weights else None
@@ -200,13 +200,13 @@ def _texts(column: pa.Array) -> pa.Array:
     return pc.if_else(pa.array(is_blank(column)), pa.scalar(None, pa.string()), labels(column))
 
 
-def _check_event(column: pa.Array, name: str, first_row: int) -> None:
+def check_event(column: pa.Array, name: str, first_row: int) -> None:
     """Refuse missing values, and floating-point numbers so large that neighbors are the same."""
     blank = is_blank(column)
     if blank.any():
         raise ValueError(
             f"column {name!r} is missing in row {first_row + int(blank.argmax())} (data rows, "
-            "counted from 0); every candidate belongs to an event: fill or drop it"
+            "counted from 0); every row must belong to an event, or a group: fill or drop it"
         )
     limit = _EXACT.get(column.type)
     if limit is None or not len(column):

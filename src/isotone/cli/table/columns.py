@@ -85,19 +85,22 @@ def choose_columns(
     categorical: Names = None,
     ordered: Names = None,
     scaling: Names = None,
+    group_by: Names = None,
     gaps_allowed: bool = False,
     unasked: str = "auto",
 ) -> Columns:
     """Check what was asked for against the columns of the table.
 
-    By default all columns are features but the target, the weights, and an index of pandas that
-    no option names. If missing values are learned from, they may have directions, too. `unasked`
-    is the scaling of columns that no option scales.
+    By default all columns are features but the target, the weights, those of groups, and an index
+    of pandas that no option names. If missing values are learned from, they may have directions,
+    too. `unasked` is the scaling of columns that no option scales.
     """
-    table.find([target, *([weights] if weights else [])])
+    grouped = listed(group_by)
+    table.find([target, *([weights] if weights else []), *grouped])
     asked = target, weights, increasing, decreasing, log, categorical, ordered, scaling
     index = _unnamed_index(table, *asked)
-    others = tuple(name for name in table.columns if name not in (target, weights, *index))
+    taken = (target, weights, *index, *grouped)
+    others = tuple(name for name in table.columns if name not in taken)
     names = listed(features) or others
     if not listed(features):
         tell_left_out(index, "features")

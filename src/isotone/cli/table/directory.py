@@ -53,6 +53,11 @@ def survey_rows(
     from isotone.estimators.fitting.stream import Stream, survey
 
     assert isinstance(table, Dataset)
+    if how.group_by:
+        raise ValueError(
+            f"`--group-by {','.join(how.group_by)}` needs rows in memory but {table.path!r} has "
+            f"{table.n_rows:,}, which are streamed; give fewer rows, or leave it out"
+        )
     refuse_text(table, columns)
     first = next(iter(table.batches(columns.features, _FIRST_ROWS)))
     warn_of_counters(_numbers(first.select(list(columns.features))))

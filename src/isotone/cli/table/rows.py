@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,6 +27,7 @@ from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Ordered
 from isotone.inputs.frames import is_category
 from isotone.training.rows import split
+from isotone.trigger.candidates import check_event
 from isotone.typing import Bools, Floats, Indices, Reals
 
 _MANY = 20  # rows that no other column counts by chance
@@ -35,15 +36,21 @@ _YES_OR_NO = {"yes", "no", "y", "n", "t", "f", "on", "off", "none", ""}
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Rows as an estimator takes them: features, values or classes, and weights."""
+    """Rows as an estimator takes them: features, values or classes, weights, and groups."""
 
     X: Any  # a table of Arrow, or a stream, which has its own targets and weights
     y: Any
     weight: Reals | None
+    group: Indices | None = None
 
     def take(self, rows: Indices) -> Sample:
+        return self.only(rows, self.y[rows])
+
+    def only(self, rows: Indices, y: Any) -> Sample:
+        """Some of the rows, whose targets are known."""
         weight = None if self.weight is None else self.weight[rows]
-        return Sample(self.X.take(rows), self.y[rows], weight)
+        group = None if self.group is None else self.group[rows]
+        return Sample(self.X.take(rows), y, weight, group)
 
 
 @dataclass(frozen=True)
@@ -57,6 +64,7 @@ class Reading:
     gaps_allowed : whether values may be missing
     positive : of two classes
     min_frequency : of categories that are not pooled
+    group_by : columns; rows that share them are not independent
     """
 
     weights: str | None
@@ -65,6 +73,7 @@ class Reading:
     gaps_allowed: bool
     positive: str | None
     min_frequency: float
+    group_by: tuple[str, ...] = ()
 
     def find_inputs(
         self, columns: Columns, X: pa.Table, weight: Reals | None, levels: Levels | None = None
@@ -77,7 +86,7 @@ class Reading:
 def read_rows(table: Table, columns: Columns, how: Reading) -> tuple[TargetColumn, Sample, Sample]:
     """What is learned, rows to train on, and rows to judge by: a part of them, or a table."""
     refuse_text(table, columns)
-    X, cells, weight = _read(table, columns, how.weights)
+    X, cells, weight, group = _read(table, columns, how.weights, how.group_by)
     _check_gaps(table.path, X, how.gaps_allowed)
     numbers = {n: X[n].to_numpy() for n in X.column_names if pa.types.is_floating(X[n].type)}
     check_numbers(columns, numbers)
@@ -85,7 +94,7 @@ def read_rows(table: Table, columns: Columns, how: Reading) -> tuple[TargetColum
     counted = _counted(weight, X.num_rows)
     target, y = read_target(columns.target, cells.take(counted), how.loss, counted)
     target = target.with_positive(how.positive)
-    sample = Sample(X.take(counted), y, None if weight is None else weight[counted])
+    sample = Sample(X, None, weight, group).only(counted, y)
     # refuses too many categories before rows are split
     inputs = how.find_inputs(columns, sample.X, sample.weight)
     fraction = fraction_of(how.validation)
@@ -169,32 +178,41 @@ def warn_of_counters(numbers: Mapping[str, Floats]) -> None:
 
 
 def _read(
-    table: Table, columns: Columns, weights: str | None
-) -> tuple[pa.Table, pa.Array, Reals | None]:
-    """Features, the cells of the target, and weights."""
+    table: Table, columns: Columns, weights: str | None, group_by: Sequence[str] = ()
+) -> tuple[pa.Table, pa.Array, Reals | None, Indices | None]:
+    """Features, the cells of the target, weights, and numbers of groups."""
     names = [*columns.features, columns.target, *([weights] if weights else [])]
     parts: dict[str, list[pa.Array]] = {name: [] for name in names}
-    table.find(names)
+    labelled: dict[str, list[pa.Array]] = {name: [] for name in group_by}
+    table.find([*names, *group_by])
     for part in table.parts:
         with in_file(part.path, several=len(table.parts) > 1):
-            _read_part(part, columns, weights, parts)
+            _read_part(part, columns, weights, parts, labelled)
     n_rows = sum(map(len, parts[columns.target]))
     if n_rows == 0:
         raise ValueError(f"{table.path!r} has no rows; training needs some")
     X = pa.table({name: _joined(parts[name], name, columns) for name in columns.features})
     cells = pa.chunked_array(_alike(parts[columns.target])).combine_chunks()
+    group = numbers_of_groups(labelled) if group_by else None
     if not weights:
-        return X, cells, None
+        return X, cells, None, group
     given = pa.chunked_array(parts[weights]).to_numpy()
-    return X, cells, check_weights(f"--weights {weights}", given, n_rows)
+    return X, cells, check_weights(f"--weights {weights}", given, n_rows), group
 
 
 def _read_part(
-    table: Table, columns: Columns, weights: str | None, parts: dict[str, list[pa.Array]]
+    table: Table,
+    columns: Columns,
+    weights: str | None,
+    parts: dict[str, list[pa.Array]],
+    labelled: dict[str, list[pa.Array]],
 ) -> None:
     """Add what one file holds, piece by piece, to lists by column."""
     n_rows = 0
-    for batch in table.batches(list(parts)):
+    for batch in table.batches([*parts, *labelled]):
+        for name, found in labelled.items():
+            check_event(batch.column(name), name, n_rows)
+            found.append(labels(batch.column(name)))
         for name in columns.features:
             parts[name].append(feature_cells(batch.column(name), name, n_rows, columns))
         parts[columns.target].append(batch.column(columns.target))
@@ -289,7 +307,7 @@ def read_validation(
     """
     orders = {c.name: c.categories for c in inputs.columns if isinstance(c, Ordered)}
     table = open_tables([how.validation])
-    X, cells, weight = _read(table, replace(columns, orders=orders), how.weights)
+    X, cells, weight, _ = _read(table, replace(columns, orders=orders), how.weights)
     _check_gaps(how.validation, X, how.gaps_allowed)
     for raw in inputs.batches(X):
         codes = inputs.read(raw)
@@ -299,7 +317,7 @@ def read_validation(
     loss = "squared_error" if target.labels is None else "cross_entropy"
     found, y = read_target(target.name, cells.take(counted), loss, counted, varied=False)
     y = _same_classes(target, found, y)
-    sample = Sample(X.take(counted), y, None if weight is None else weight[counted])
+    sample = Sample(X, None, weight).only(counted, y)
     _refuse_new_gaps(how.validation, training, sample.X)
     return sample
 
@@ -332,12 +350,24 @@ def _refuse_new_gaps(path: str, X: pa.Table, other: pa.Table) -> None:
             )
 
 
+def numbers_of_groups(columns: Mapping[str, list[pa.Array]]) -> Indices:
+    """A number for every row; rows that share the texts of all columns have the same."""
+    number: Indices = np.zeros(1, np.intp)
+    for chunks in columns.values():
+        encoded = pa.chunked_array(chunks).combine_chunks().dictionary_encode()
+        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.intp)
+        # numbered anew after every column, so that products of numbers cannot overflow
+        number = np.unique(number * len(encoded.dictionary) + codes, return_inverse=True)[1]
+    return number
+
+
 def _split(
     path: str, sample: Sample, target: TargetColumn, fraction: float
 ) -> tuple[Sample, Sample]:
     """Rows to train on and a fraction to judge by, without rows that are like no others."""
-    _, left = split(len(sample.y), fraction)
-    left &= ~_only_there(_traits(sample, target), left)
+    _, left = split(len(sample.y), fraction, groups=sample.group)
+    alone = _only_there(_traits(sample, target), left)
+    left &= ~(alone if sample.group is None else np.isin(sample.group, sample.group[alone]))
     if not left.any():
         raise ValueError(
             f"the {len(sample.y)} rows of {path!r} leave none to validate on; give more rows, "
