@@ -56,6 +56,7 @@ BYTES = Limit(2**28, "bytes of numbers are in the model", "use narrower layers, 
 HEADER = Limit(2**22, "bytes of text are in the model", "shorten names and provenance")
 NESTING = Limit(64, "lists and objects are nested in JSON", "flatten it")
 TEXT = Limit(2**29, "bytes are in a JSON file", "keep the .isotone file instead")
+SIGMA_NET = Limit(2**24, "bytes are in a file for Allen or HLT2", "use narrower layers")
 JOINT = Limit(16, "joint directions are declared", "leave some out")
 JOINT_VERDICTS = Limit(1024, "joint directions times outputs are judged", "leave some out")
 JOINT_COLUMNS = Limit(64, "columns move in one joint direction", "leave some out")

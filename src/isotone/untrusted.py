@@ -47,12 +47,20 @@ def refuse_special(path: str | Path) -> None:
     _refuse_special(path, Path(path).stat().st_mode)
 
 
-def read_json(path: str | Path) -> Any:
-    """The content of a JSON file."""
+def read_json(path: str | Path, limit: limits.Limit | None = None) -> Any:
+    """The content of a JSON file of no more bytes than `limit` allows, by default `TEXT`."""
     file, size = open_regular(path)
     with file:
-        limits.TEXT.check(size)
+        (limit or limits.TEXT).check(size)
         return parse_json(file.read(size))
+
+
+def begins_as_json(path: str | Path) -> bool:
+    """Whether a file starts like a JSON object, and not with the length of a header."""
+    file, _ = open_regular(path)
+    with file:
+        start = file.read(64)
+    return start.lstrip()[:1] == b"{" and 0 not in start[:8]
 
 
 def parse_json(text: str | bytes) -> Any:

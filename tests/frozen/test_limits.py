@@ -163,6 +163,15 @@ def test_exports_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             export.write(network, target, tmp_path / target)
 
 
+def test_a_large_file_for_allen_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    with path.open("wb") as file:
+        file.write(b'{"a": "long')
+        file.truncate(limits.SIGMA_NET.largest + 1)
+    with pytest.raises(ValueError, match="bytes are in a file for Allen or HLT2"):
+        load(path)
+
+
 def test_json_text_and_its_nesting_are_limited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -29,7 +29,7 @@ def export(
     check: Annotated[bool, typer.Option(help="Compare it with the model.")] = True,
     name: Annotated[str | None, typer.Option(help="of code: namespace or module.")] = None,
     threshold: Annotated[
-        float | None, typer.Option(help="cpp, cuda: a constant, and what passes: score ≥ this.")
+        float | None, typer.Option(help="allen, hlt2, cpp, cuda: what passes: score ≥ this.")
     ] = None,
     point: Annotated[
         Path | None, typer.Option(help="The threshold of a file of isotone trigger --out.")
@@ -50,8 +50,25 @@ def export(
     keep: Annotated[
         list[str] | None, typer.Option(help="sql: columns to copy: a,b,...; repeatable.")
     ] = None,
+    rescale: Annotated[
+        str | None, typer.Option(help="allen: none, or unit (rescale_min and rescale_max).")
+    ] = None,
+    reach: Annotated[
+        float | None, typer.Option(help="allen, hlt2: largest scaled input to claim about.")
+    ] = None,
+    shift: Annotated[
+        bool, typer.Option("--shift", help="allen, hlt2: move the score; the cut is 0.5.")
+    ] = False,
+    bare: Annotated[
+        bool, typer.Option("--bare", help="allen, hlt2: without claim and names of features.")
+    ] = False,
 ) -> None:
-    """Write a model for another runtime, scaling included, and check that its scores match."""
+    """Write a model for another runtime, scaling included, and check that its scores match.
+
+    For the trigger of LHCb, a model that `isotone train --for allen` or --for hlt2 made:
+
+    isotone export model.isotone --to allen --threshold 2.5 --out two_track.json
+    """
     written = [p for p in out.iterdir() if p.suffix in _CODE] if out.is_dir() else [out]
     refuse_overwriting(written, [model])
     deployed = bundles.read(model) if model.suffix == ".zip" else None
@@ -69,6 +86,10 @@ def export(
         "dialect": dialect,
         "table": table,
         "keep": tuple(name for text in keep for name in listed(text)) if keep else None,
+        "rescale": rescale,
+        "reach": reach,
+        "shift": shift or None,
+        "bare": bare or None,
     }
     if deployed is not None:
         options |= _deployed(deployed, options["threshold"])
@@ -76,6 +97,7 @@ def export(
     claim = exports.write(frozen, to, out, check=check, **given)
     lines = {
         f"wrote {out}": _compared(claim) if check else "it was not compared with the model",
+        "decisions": claim.checked,
         "guaranteed": claim.guarantee,
         "arithmetic": claim.arithmetic,
         "provided that": claim.provided,

@@ -5,24 +5,12 @@ with that file. Every target takes raw columns, has encodings, fills and the sca
 carries the fingerprint and what holds for its own arithmetic (`isotone.export.claim`). See
 docs/exports.md for the layout of each.
 
-===========  ===================================  =====================================
-target       what is written                      promise, for a float64 network
-===========  ===================================  =====================================
-``json``     a documented text                    the same numbers after ``json.read``
-``onnx``     a graph of standard operators        the same numbers; within 2E by matmul
-``sql``      one SELECT, in three dialects        the same numbers
-``torch``    a ``torch.export`` program           within 2E
-``cpp``      a directory with two C++ headers     the same bits
-``cpp-int``  a directory with an integer header   the same numbers; for fixed point only
-``cuda``     a directory with a CUDA header       the same bits
-``verilog``  a directory with a module            the same numbers; for fixed point only
-===========  ===================================  =====================================
-"""
+===========  ===================================  =============================="""
 
 from __future__ import annotations
 
 import importlib
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +26,11 @@ from isotone.frozen.steps import work_of
 
 # The module within this package and the class in it. Loaded on first use: each has its needs.
 TARGETS = {
+    "allen": ("lhcb.target", "Allen"),
     "cpp": ("native.cpp", "Cpp"),
     "cpp-int": ("native.integer", "CppInteger"),
     "cuda": ("native.cuda", "Cuda"),
+    "hlt2": ("lhcb.target", "Hlt2"),
     "json": ("json", "Json"),
     "onnx": ("onnx.model", "Onnx"),
     "sql": ("sql.select", "Sql"),
@@ -59,7 +49,7 @@ def write(
 
     Parameters
     ----------
-    target : "cpp", "cpp-int", "cuda", "json", "onnx", "sql", "torch" or "verilog"
+    target : "allen", "cpp", "cpp-int", "cuda", "hlt2", "json", "onnx", "sql", "torch" or "verilog"
     path : the file to write; for "cpp", "cpp-int", "cuda" and "verilog" a directory
     check : score edge cases and random rows with the file; raises `ValueError` if a score is
         further from that of `frozen` than the target promises, and leaves the file there
@@ -72,6 +62,7 @@ def write(
         found = chosen.write(frozen, path)
         if check:
             compare(frozen, chosen, path)
+            found = replace(found, checked=chosen.check(frozen, path))
     except ModuleNotFoundError as error:
         raise _missing(target, error) from error
     return found

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import isotone
 from isotone.certificate.certify import Certificate, certify
 from isotone.certificate.missing import promise_nothing
@@ -61,6 +63,7 @@ class Claim:
     about_missing : what is and is not promised for missing values, in words
     arithmetic, provided : as in `Arithmetic`
     certificate : of the model
+    checked : what the check after the export compared beside scores, in words
     """
 
     holds: bool
@@ -72,10 +75,12 @@ class Claim:
     arithmetic: str
     provided: str
     certificate: Certificate = field(repr=False, compare=False)
+    checked: str = field(default="", compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON content, without that of the model."""
-        return {name: value for name, value in vars(self).items() if name != "certificate"}
+        left_out = ("certificate", "checked")  # the latter is not known when a file is written
+        return {name: value for name, value in vars(self).items() if name not in left_out}
 
     def summary(self) -> dict[str, Any]:
         """What a file says of itself, as plain JSON: what holds, and of which model it is."""
@@ -117,6 +122,19 @@ class Target(ABC):
         """The largest absolute raw number that the promise is about."""
         return math.inf
 
+    def admit(self, frozen: FrozenNetwork, X: Floats) -> Floats:
+        """Rows like `X` that the promise is about."""
+        largest = self.largest(frozen)
+        return np.clip(X, -largest, largest)
+
+    def claim(self, frozen: FrozenNetwork) -> Claim:
+        """What holds of the file."""
+        return claim(self, frozen)
+
+    def check(self, frozen: FrozenNetwork, path: Path) -> str:
+        """Compare more than scores; what was compared, in words. Raises `ValueError`."""
+        return ""
+
     @abstractmethod
     def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
         """How it computes, and what must be true of the program that runs the file."""
@@ -126,7 +144,7 @@ class SingleFile(Target):
     """A target that is one file."""
 
     def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
-        found = claim(self, frozen)
+        found = self.claim(frozen)
         content = self.content(frozen, found)
         with replacing(path) as temporary:
             temporary.write_bytes(content)

@@ -35,8 +35,7 @@ def compare(frozen: FrozenNetwork, target: Target, path: Path, n_rows: int = 200
             "this network is known (its weights, its clip or the offset of a logarithm are too "
             "large); leave the check out (check=False, --no-check) if you trust it"
         )
-    largest = target.largest(frozen)
-    X = np.clip(check_rows(frozen, n_rows), -largest, largest)
+    X = target.admit(frozen, check_rows(frozen, n_rows))
     engine = Engine(frozen, on_unseen="skip")
     expected = engine(frozen.inputs.decode(X)).astype(np.float64).reshape(len(X), -1)
     found = np.asarray(target.score(frozen, path, X), np.float64).reshape(len(X), -1)

@@ -1,28 +1,59 @@
-"""Loading: a `FrozenNetwork` from its file, of this format version or the one before."""
+"""Loading: a `FrozenNetwork` from its file, of this format version or the one before.
+
+JSON files of LHCb's trigger are read as well: see `isotone.frozen.lhcb`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
 from isotone.checks import check_count
-from isotone.frozen import modelfile
+from isotone.frozen import lhcb, modelfile
 from isotone.frozen.modelfile import Arrays
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Step, Steps, residual_block
 from isotone.inputs.chain import Inputs
 from isotone.inputs.scaling import Scaling, numbers
+from isotone.untrusted import begins_as_json, read_json
 
 
 @ieee_arithmetic()
-def load(path: str | Path) -> FrozenNetwork:
-    """Read a `.isotone` file. It is checked, but its claims are not: see `isotone.certify`."""
+def load(
+    path: str | Path,
+    *,
+    features: Sequence[str] | None = None,
+    monotonic_cst: ArrayLike | None = None,
+    clip: float | None = None,
+) -> FrozenNetwork:
+    """Read a `.isotone` file. It is checked, but its claims are not: see `isotone.certify`.
+
+    A JSON file of LHCb's trigger, for Allen or HLT2, is read too (`isotone.frozen.lhcb`). Only
+    for such a file can there be something to add.
+
+    Parameters
+    ----------
+    features : names; by default those that isotone wrote into the file, or else x0, x1, ...
+    monotonic_cst : -1, 0 or +1 per feature, for a file of HLT2 that does not say
+    clip : for a file that neither rescales nor clamps its inputs, where they are clamped here; by
+        default what isotone wrote into the file, or else 1024
+    """
+    given: dict[str, Any] = {"features": features, "monotonic_cst": monotonic_cst, "clip": clip}
+    if begins_as_json(path):
+        with describing(f"{str(path)!r} is not a network for Allen or HLT2"):
+            return lhcb.build(read_json(path, limits.SIGMA_NET), **given)
+    for name in (name for name, value in given.items() if value is not None):
+        raise ValueError(
+            f"`{name}` is for JSON files of LHCb's trigger but {str(path)!r} is another file, "
+            "which has it: leave it out"
+        )
     content, arrays = modelfile.read(path)
     with describing(f"model file {str(path)!r} does not describe a network"):
         return _build(_current(dict(content)), arrays)

@@ -1,0 +1,76 @@
+"""The commands with files of LHCb's trigger: written, shown, certified, scored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from isotone.cli import main
+from isotone.untrusted import read_json
+from sigma_nets import draw_pairs, dump, foreign
+
+POINT = {"format": 1, "rule": ">=", "threshold": 1.25}
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    frozen, _ = draw_pairs(0)
+    frozen.save(tmp_path / "model.isotone")
+    (tmp_path / "point.json").write_text(json.dumps(POINT | {"fingerprint": frozen.fingerprint}))
+    return tmp_path / "model.isotone"
+
+
+def command(*words: object) -> int | None:
+    with pytest.raises(SystemExit) as left:
+        main([str(word) for word in words])
+    assert left.value.code is None or isinstance(left.value.code, int)
+    return left.value.code
+
+
+def test_export_prints_the_claim_and_the_decisions(
+    model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, point = model.with_name("f.json"), model.with_name("point.json")
+    words = ["export", model, "--to", "allen", "--point", point, "--reach", 64, "--out", out]
+    assert not command(*words)
+    said = capsys.readouterr().out
+    assert "decisions: those on" in said
+    assert "guaranteed: computed responses are monotone up to" in said
+    assert "decisions are those of score >= 1.25" in said
+    assert read_json(out)["isotone"]["threshold"] == 1.25
+    assert not command("show", out)
+    assert "nominal_cut" in capsys.readouterr().out
+    assert not command("certify", out)
+    assert "HOLDS" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (POINT | {"fingerprint": "ab" * 32}, "was chosen for the model abababababab"),
+        (POINT, "names no model"),
+    ],
+)
+def test_a_threshold_of_another_model_is_refused(
+    content: dict[str, object], message: str, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    point = dump(model.with_name("other.json"), content)
+    out = model.with_name("f.json")
+    assert command("export", model, "--to", "hlt2", "--point", point, "--out", out) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_foreign_file_is_certified_and_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = dump(tmp_path / "theirs.json", foreign(per_layer=2.0))
+    assert command("certify", path) == 1
+    assert "FAILS" in capsys.readouterr().out
+    table = tmp_path / "table.csv"
+    rows = np.random.default_rng(0).normal(size=(5, 4))
+    np.savetxt(table, rows, delimiter=",", header="x0,x1,x2,x3", comments="")
+    assert not command("score", path, table, "--out", tmp_path / "scores.csv")
+    assert len((tmp_path / "scores.csv").read_text().splitlines()) == 6
