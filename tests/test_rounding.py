@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,6 +28,20 @@ def test_operations_bound_the_exact_result(a: float, b: float) -> None:
     assert Fraction(float(rounding.subtract_down(a, b))) <= x - y
     if b > 0:
         assert at_least(rounding.divide(a, b), x / y)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("fraction", [1.0, 1 + 2**-52, 2 - 2**-52, 1 + 2**-26, 4 / 3])
+@pytest.mark.parametrize("exponent", [-1074, -1022, -901, 0, 500, 899, 996, 1000, 1023])
+def test_operations_bound_the_exact_result_near_the_ends(fraction: float, exponent: int) -> None:
+    a = math.ldexp(fraction, exponent)
+    for other in (1.0, 1 + 2**-52, 2 - 2**-52, 1 + 2**-26, 4 / 3):
+        for b in (math.ldexp(other, e) for e in (-1000, -500, 0, 500, 899, 1023)):
+            x, y = Fraction(a), Fraction(b)
+            assert at_least(rounding.add(a, b), x + y)
+            assert at_least(rounding.multiply(a, b), x * y)
+            assert at_least(rounding.divide(a, b), x / y)
+            assert at_least(rounding.divide(b, a), y / x)
 
 
 @given(lists)

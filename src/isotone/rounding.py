@@ -8,7 +8,8 @@ that bounds on numbers of few bits, such as those of fixed point, are exact them
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from functools import cached_property
 
@@ -18,18 +19,19 @@ from numpy.typing import ArrayLike
 from isotone.typing import Floats, Reals
 
 
+@np.errstate(over="ignore")
 def add(a: ArrayLike, b: ArrayLike) -> Floats:
     """Upper bound on a + b; exact where float64 holds the sum."""
     high, low = two_sum(np.asarray(a, float), np.asarray(b, float))
     return np.where(low <= 0, high, _up(high))
 
 
+@np.errstate(over="ignore", under="ignore", invalid="ignore")
 def multiply(a: ArrayLike, b: ArrayLike) -> Floats:
     """Upper bound on a · b; zero where one of them is zero, exact where float64 holds it."""
     a, b = np.asarray(a, float), np.asarray(b, float)
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        high, low = two_product(a, b)
-        return np.where((a == 0) | (b == 0), 0.0, np.where(low <= 0, high, _up(high)))
+    high, low = two_product(a, b)
+    return np.where(np.logical_and(a, b), np.where(low <= 0, high, _up(high)), 0.0)
 
 
 def divide(a: ArrayLike, b: ArrayLike) -> Floats:
@@ -54,12 +56,12 @@ def multiply_down(a: Floats, b: Floats) -> Floats:
         return np.maximum(0.0, np.nextafter(np.maximum(a, 0.0) * b, -np.inf))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """The rounded a + b and what rounding took away: their sum is exact, barring overflow."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        high = a + b
-        kept = high - a
-        return high, (a - (high - kept)) + (b - kept)
+    high = a + b
+    kept = high - a
+    return high, (a - (high - kept)) + (b - kept)
 
 
 def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
@@ -70,9 +72,8 @@ def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     high = a * b
     (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
     low = ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low
-    sizes = np.abs(a), np.abs(b), np.abs(high)
-    within = (np.maximum(*sizes[:2]) < 2.0**900) & (sizes[2] > 2.0**-900)
-    return high, np.where(within, low, np.nan)
+    size = np.abs(high)  # halves of a factor that is too large are NaN
+    return high, np.where((size > 2.0**-900) & (size < 2.0**1000), low, np.nan)
 
 
 def _halves(x: Floats) -> tuple[Floats, Floats]:
@@ -97,12 +98,18 @@ def total(values: ArrayLike) -> float:
 
 
 def _total(numbers: list[float]) -> float:
-    return -sum_down([-number for number in numbers]) + 0.0  # + 0.0 turns -0.0 into 0.0
+    try:
+        result = math.fsum(numbers)
+        below = math.fsum([-result, *numbers]) > 0
+    except (OverflowError, ValueError):  # beyond float64, or an infinity
+        return math.inf
+    return math.nextafter(result, math.inf) if below else result + 0.0  # no -0.0
 
 
 def totals(matrix: Floats) -> Floats:
-    """Upper bounds on the sums of the rows of a non-negative matrix."""
-    return np.array([_total(row) for row in matrix.tolist()])
+    """Upper bounds on the sums of the rows of a non-negative matrix, or of several."""
+    rows = matrix.reshape(-1, matrix.shape[-1]).tolist()
+    return np.array([_total(row) for row in rows]).reshape(matrix.shape[:-1])
 
 
 def root(values: Floats) -> Floats:
@@ -133,24 +140,34 @@ def gamma(n: int, unit: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class MatrixNorms:
-    """Upper bounds on sums, and exact maxima, of the absolute entries of a matrix."""
+    """Upper bounds on sums, and exact maxima, of the absolute entries of a matrix.
+
+    Those of several matrices have an axis for them in front.
+    """
 
     column_sum: Floats
     column_max: Floats
     row_sum: Floats
     row_max: Floats
-    sum: float
-    max: float
+    sum: float | Floats
+    max: float | Floats
 
     @cached_property
     def growth(self) -> Floats:
         """By how much the 1-norm and the ∞-norm can grow: each from the one, from the other."""
-        return np.array([[self.column_sum.max(), self.sum], [self.max, self.row_sum.max()]])
+        columns, rows = self.column_sum.max(axis=-1), self.row_sum.max(axis=-1)
+        growth: Floats = np.array([[columns, self.sum], [self.max, rows]])
+        return growth.T.swapaxes(-1, -2)
 
     @cached_property
     def row_growth(self) -> Floats:
         """What every output can be, from the 1-norm and from the ∞-norm, (2, n_out)."""
-        return np.array([self.row_max, self.row_sum])
+        return np.array([self.row_max, self.row_sum]).swapaxes(0, -2)
+
+    @cached_property
+    def each_and_sum(self) -> Floats:
+        """`row_growth`, and behind the outputs the 1-norm of all of them, (2, n_out + 1)."""
+        return np.concatenate([self.row_growth, self.growth[..., 0, :, None]], axis=-1)
 
     @classmethod
     def of(cls, matrix: Reals) -> MatrixNorms:
@@ -164,6 +181,12 @@ class MatrixNorms:
             sum=total(row_sum),
             max=float(size.max()),
         )
+
+    @classmethod
+    def stack(cls, norms: Sequence[MatrixNorms]) -> MatrixNorms:
+        """Those of several matrices of one shape."""
+        names = [field.name for field in fields(cls)]
+        return cls(*(np.array([getattr(each, name) for each in norms]) for name in names))
 
 
 def _digits(number: float, digits: int, rounding: str) -> str:

@@ -23,6 +23,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import ArrayLike
 
+from isotone.certificate.stack import side_by_side
 from isotone.certificate.widths import find_widths
 from isotone.frozen.activations import ACTIVATIONS
 from isotone.frozen.network import FrozenNetwork
@@ -118,17 +119,20 @@ def layer_bounds(steps: Steps) -> tuple[Layer, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Change:
-    """Bounds on the 1-norms and on the ∞-norms of changes of the units, (2, n_changes)."""
+    """Bounds on the 1-norms and on the ∞-norms of changes of the units, (2, n_changes).
+
+    Here and below, arrays about several members at once have an axis for them in front.
+    """
 
     both: Floats
 
     @classmethod
     def of(cls, one: ArrayLike, inf: ArrayLike) -> Change:
-        return cls(np.array([np.atleast_1d(one), np.atleast_1d(inf)]))
+        return cls(_pair(np.atleast_1d(one), np.atleast_1d(inf)))
 
     @property
     def first(self) -> Change:
-        return Change(self.both[:, :1])
+        return Change(self.both[..., :1])
 
     def __add__(self, other: Change) -> Change:
         return Change(add(self.both, other.both))
@@ -138,12 +142,22 @@ class Change:
 
     def through(self, norms: MatrixNorms) -> Change:
         """The largest changes after a matrix."""
-        return Change(multiply(norms.growth[:, :, None], self.both).min(axis=1))
+        growth = norms.growth[..., None]
+        return Change(multiply(growth, self.both[..., None, :, :]).min(axis=-2))
 
     def rows(self, norms: MatrixNorms) -> Floats:
         """The largest changes of every single unit after a matrix, (n_out, n_changes)."""
-        least: Floats = multiply(norms.row_growth[:, :, None], self.both[:, None]).min(axis=0)
+        return self.of_outputs(norms.row_growth)
+
+    def of_outputs(self, growth: Floats) -> Floats:
+        """The largest changes of what grows so much from the 1-norm and from the ∞-norm."""
+        least: Floats = multiply(growth[..., None], self.both[..., None, :]).min(axis=-3)
         return least
+
+
+def _pair(a: Floats, b: Floats) -> Floats:
+    """Two arrays as the rows of one."""
+    return np.array([a, b]).swapaxes(0, -2)
 
 
 def _each(value: ArrayLike, width: int) -> Change:
@@ -152,8 +166,9 @@ def _each(value: ArrayLike, width: int) -> Change:
 
 
 def _weigh(weights: tuple[float, ...], parts: list[Floats]) -> Floats:
-    """Bounds on a weighted sum, from those on its parts, (n_a, n_b) each."""
-    return reduce(add, multiply(np.abs(weights)[:, None, None], np.array(parts)))
+    """Bounds on a weighted sum, from those on its parts, (n_a, n_b) each, or on all at once."""
+    each = np.array(parts).reshape(len(weights), *parts[0].shape[-2:])
+    return reduce(add, multiply(np.abs(weights)[:, None, None], each))
 
 
 class Motion:
@@ -167,12 +182,12 @@ class Motion:
 
     def _alike(self) -> Floats:
         """No unit moves further than all together."""
-        return np.tile(self.change.both.min(axis=0), (self.width, 1))
+        return np.repeat(self.change.both.min(axis=-2, keepdims=True), self.width, axis=-2)
 
     def through(self, step: Dense) -> Motion:
         """After a dense step."""
         norms, change = step.norms, self.change
-        return Motion(change.through(norms), len(step.bias), lambda: change.rows(norms))
+        return Motion(change.through(norms), step.bias.shape[-1], lambda: change.rows(norms))
 
 
 class _Single(Motion):
@@ -184,7 +199,7 @@ class _Single(Motion):
 
     def through(self, step: Dense) -> Motion:
         change = Change.of(step.norms.column_sum, step.norms.column_max)
-        return Motion(change, len(step.bias), lambda: np.abs(step.weight.astype(np.float64)))
+        return Motion(change, step.bias.shape[-1], lambda: np.abs(step.weight.astype(np.float64)))
 
 
 class _Ball(Motion):
@@ -202,8 +217,8 @@ class _Ball(Motion):
 
     def through(self, step: Dense) -> Motion:
         rows = _dual_norms(divide(np.abs(step.weight), self.lipschitz), self.metric)
-        change = Change.of(total(rows), rows.max())
-        return Motion(change, len(step.bias), lambda: rows[:, None])
+        change = Change.of(totals(rows)[..., None], rows.max(axis=-1, keepdims=True))
+        return Motion(change, step.bias.shape[-1], lambda: rows[..., None])
 
 
 def _dual_norms(rows: Floats, metric: Metric) -> Floats:
@@ -224,7 +239,7 @@ class _Growth(Language[Motion]):
         return Motion(h.change * step.constant, h.width)
 
     def members(self, step: Members, h: Motion, copies: bool) -> Motion:
-        parts, weights = self.parts(step, h, copies), step.weights
+        parts, weights = self.parts(side_by_side(step), h, copies), step.weights
         change = Change(_weigh(weights, [part.change.both for part in parts]))
         rows = lambda: _weigh(weights, [part.rows() for part in parts])  # noqa: E731
         return Motion(change, parts[0].width, rows)
@@ -280,7 +295,7 @@ def _rounding_errors(
 
 
 def _refuse_overflow(size: Floats, precision: str) -> None:
-    if not np.all(size < _ARITHMETIC[precision][2]):
+    if not (size < _ARITHMETIC[precision][2]).all():
         raise OverflowError
 
 
@@ -303,7 +318,7 @@ class Numbers:
 
     @property
     def width(self) -> int:
-        return len(self.each[0])
+        return int(self.each.shape[-1])
 
 
 class _Rounding(Language[Numbers]):
@@ -320,21 +335,22 @@ class _Rounding(Language[Numbers]):
         the copies that do not move, at most that of their |W_j|, was rounded once, in float32
         twice: one rounding more.
         """
-        n_out, n_in = step.weight.shape
+        n_out, n_in = step.weight.shape[-2:]
         n_roundings = n_in + (2 if h.copies else 1)
         g, underflow = gamma(n_roundings, self.unit), n_roundings * self.tiny
         bias = np.abs(step.bias.astype(np.float64))
-        size, error = h.together.rows(step.norms).T
-        exact = add(size, bias)
+        # behind the outputs all of them together: the 1-norm is often better bounded as a whole
+        size, error = np.moveaxis(h.together.of_outputs(step.norms.each_and_sum), -1, 0)
+        exact = add(size, np.append(bias, totals(bias)[..., None], axis=-1))
         if h.apart:
-            exact = np.minimum(exact, add(totals(multiply(np.abs(step.weight), h.each[0])), bias))
-        each = add([exact, error], add(multiply(g, exact), underflow))
-        # all outputs together: the 1-norm is often better bounded as a whole
-        size_one, error_one = h.together.through(step.norms).both[0]
-        exact_one = np.minimum(total(exact), add(size_one, total(bias)))
-        fresh_one = add(multiply(g, exact_one), multiply(n_out, underflow))
-        _refuse_overflow(each[0], self.precision)
-        return Numbers(Change.of(add([exact_one, error_one], fresh_one), each.max(axis=1)), each)
+            products = multiply(np.abs(step.weight), h.each[..., :1, :])
+            exact[..., :-1] = np.minimum(exact[..., :-1], add(totals(products), bias))
+        exact[..., -1] = np.minimum(exact[..., -1], totals(exact[..., :-1]))
+        fresh = add(multiply(g, exact), underflow * np.append(np.ones(n_out), n_out))
+        every = add(_pair(exact, error), fresh[..., None, :])
+        each = every[..., :-1]
+        _refuse_overflow(each[..., 0, :], self.precision)
+        return Numbers(Change.of(every[..., -1], each.max(axis=-1)), each)
 
     def sort(self, step: Sort, h: Numbers) -> Numbers:
         return self._alike(h.together, h.width)
@@ -350,7 +366,7 @@ class _Rounding(Language[Numbers]):
         """A term is rounded as a product, then once in every sum that it enters: S times."""
         n, weights = len(step.members), step.weights
         g, underflow = gamma(n + 1, self.unit), (n + 1) * self.tiny
-        parts = self.parts(step, h, copies)
+        parts = self.parts(side_by_side(step), h, copies)
         exact = _weigh(weights, [part.each for part in parts])
         each = add(exact, add(multiply(g, exact[0]), underflow))
         together = Change(_weigh(weights, [part.together.both for part in parts]))
@@ -359,6 +375,6 @@ class _Rounding(Language[Numbers]):
         return Numbers(together + fresh, each)
 
     def _alike(self, together: Change, width: int) -> Numbers:
-        largest = together.both[1]
-        _refuse_overflow(largest[0], self.precision)
-        return Numbers(together, np.repeat(largest[:, None], width, axis=1))
+        largest = together.both[..., 1, :]
+        _refuse_overflow(largest[..., 0], self.precision)
+        return Numbers(together, np.repeat(largest[..., None], width, axis=-1))

@@ -121,7 +121,8 @@ class WholeNumbers(Language[Whole]):
     def dense(self, step: Dense, h: Whole) -> Whole:
         norms, bias = step.norms, np.abs(step.bias.astype(np.float64))
         exponent = min(h.exponent + _finite(lattice(step.weight)), lattice(step.bias))
-        self.check(Whole(exponent, np.array([norms.max]), norms.max))  # most fail here, at once
+        largest = float(norms.max)
+        self.check(Whole(exponent, np.array([largest]), largest))  # most fail here, at once
         boxed = totals(multiply(np.abs(step.weight), h.each))
         each = add(np.minimum(boxed, multiply(norms.row_max, h.one)), bias)
         chained = add(multiply(norms.column_sum.max(), h.one), total(bias))
