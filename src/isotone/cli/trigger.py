@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -15,10 +16,12 @@ from rich.table import Table
 
 import isotone
 from isotone.cli import terminal
+from isotone.cli.lines import judge_lines, print_lines, write_lines
 from isotone.cli.options import ON_UNSEEN, listed, numbers_of, policy_of
 from isotone.cli.table.given import BackgroundPaths, Given, SignalPaths, TablePaths
 from isotone.cli.terminal import output, printable
 from isotone.files import refuse_overwriting, replacing
+from isotone.frozen.network import FrozenNetwork
 from isotone.plot import physics as pictures
 from isotone.plot.canvas import new_panels, save
 from isotone.trigger import record
@@ -26,14 +29,25 @@ from isotone.trigger.candidates import Candidates, read_candidates
 from isotone.trigger.curve import RateCurve
 from isotone.trigger.efficiency import Efficiency
 from isotone.trigger.judgement import Asked, Judgement, judge
+from isotone.trigger.linefile import read_lines
+from isotone.trigger.shares import RateShares, read_examined
+from isotone.trigger.tistos import Overlap
 from isotone.trigger.working_point import Exposure
 from isotone.typing import Floats
 
-_NO_SETTINGS = ("out", "plot", "tables")  # options that do not decide the result
+_ASSUMPTION = (
+    "Efficiency by overlap: N(TIS and TOS) / N(TIS). It is that of all signal if, within each "
+    "row, firing without the signal says nothing about the signal; bias is the difference that "
+    "this sample shows."
+)
+_PARAMETERS = r"`(n_events|max_rate|threshold|input_rate|pileup|split|group|tis)="
+_NO_SETTINGS = ("out", "tables")  # told elsewhere
 
 
 def trigger(
-    model: Annotated[Path, typer.Argument(help="An .isotone file.")],
+    model: Annotated[
+        Path, typer.Argument(help="An .isotone file, or a .toml or .json file of several lines.")
+    ],
     event: Annotated[str, typer.Option(help="Columns that identify an event: event, or a,b.")],
     n_events: Annotated[
         int, typer.Option(help="Background events examined, with or without a candidate.")
@@ -74,6 +88,18 @@ def trigger(
     split: Annotated[
         str | None, typer.Option(help="Column: a curve of --against for each value.")
     ] = None,
+    rate_by: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns run,n_pv,...: the output rate for each value."),
+    ] = None,
+    examined: Annotated[
+        str | None,
+        typer.Option(help="Table of --rate-by columns and n_events: events that were examined."),
+    ] = None,
+    tis: Annotated[
+        str | None,
+        typer.Option(help="Column: 1 for signal events that fired without the signal (TIS)."),
+    ] = None,
     on_unseen: Annotated[str, ON_UNSEEN] = "error",
     out: Annotated[Path | None, typer.Option(help="JSON file for the results.")] = None,
     plot: Annotated[
@@ -97,41 +123,94 @@ def trigger(
     isotone trigger model.isotone candidates.root --target is_signal --event event --n-events 60000
     --pileup 5.24 --max-rate 660e3 --group channel --against proper_time
     """
-    settings = {
-        name: value for name, value in locals().items() if name not in ("out", "plot", "tables")
-    }
+    settings = {name: value for name, value in locals().items() if name not in _NO_SETTINGS}
+    settings |= {"model": str(model), "plot": None if plot is None else str(plot)}
     given = Given.of(tables, signal, background, target)
     _check_words(event, model, given, [path for path in (out, plot) if path])
-    groups = tuple(name for text in group or () for name in listed(text))
+    groups, parts = listed(group), listed(rate_by)
     bins = _edges(edges, against, split)
     wanted = numbers_of(rates, "rates") if rates else None
-    asked = Asked(max_rate, threshold, wanted, groups, against, split, bins, block)
+    known = _examined(examined, parts)
+    asked = Asked(
+        *(max_rate, threshold, wanted, groups, against, split, bins, block), parts, known, tis
+    )
     with _naming_options():
         exposure = Exposure(n_events, input_rate, pileup)
-        _check_limit(exposure, max_rate, threshold)
-    frozen = isotone.load(model)
-    candidates = read_candidates(
-        frozen,
-        *given.tables,
-        signal=given.signal,
-        background=given.background,
-        target=target,
-        event=listed(event),
-        keep_labels=asked.columns(block),
-        keep_values=[against] if against else [],
-        on_unseen=policy_of(on_unseen),
-    )
-    _check_kinds(candidates, given)
+
+    def read(frozen: FrozenNetwork) -> Candidates:
+        candidates = read_candidates(
+            frozen,
+            *given.tables,
+            signal=given.signal,
+            background=given.background,
+            target=target,
+            event=listed(event),
+            keep_labels=asked.labels,
+            keep_values=asked.values,
+            on_unseen=policy_of(on_unseen),
+        )
+        _check_kinds(candidates, given)
+        return candidates
+
+    if model.suffix.lower() in (".toml", ".json"):
+        _refuse_with_lines(settings)
+        lines = judge_lines(read_lines(model), read, exposure, block)
+        print_lines(lines)
+        return write_lines(lines, out, given.paths, settings) if out else None
+    files = _Files(out, plot, given.paths, settings)
+    return _judge_one(isotone.load(model), read, asked, exposure, files)
+
+
+@dataclass(frozen=True)
+class _Files:
+    """What is written, and what the record says of options and tables."""
+
+    out: Path | None
+    plot: Path | None
+    tables: Sequence[str]
+    settings: dict[str, Any]
+
+
+def _judge_one(
+    frozen: FrozenNetwork,
+    read: Callable[[FrozenNetwork], Candidates],
+    asked: Asked,
+    exposure: Exposure,
+    files: _Files,
+) -> None:
     with _naming_options():
-        found = judge(candidates, exposure, asked)
+        _check_limit(exposure, asked.max_rate, asked.threshold)
+        found = judge(read(frozen), exposure, asked)
     _print(found, asked, exposure)
-    if plot:
-        _draw(found, asked, plot)
-    if out:
-        content = record.to_dict(found, frozen, given.paths, settings | {"model": str(model)})
-        with replacing(out) as temporary:
+    if files.plot:
+        _draw(found, asked, files.plot)
+    if files.out:
+        content = record.to_dict(found, frozen, files.tables, files.settings)
+        with replacing(files.out) as temporary:
             temporary.write_text(json.dumps(content, indent=1) + "\n")
-        terminal.say(f"wrote {out}")
+        terminal.say(f"wrote {files.out}")
+
+
+_OF_ONE = (
+    *("max_rate", "threshold", "rates", "group", "against", "edges", "split", "rate_by"),
+    *("examined", "tis", "plot"),
+)
+
+
+def _refuse_with_lines(settings: Mapping[str, Any]) -> None:
+    for name in _OF_ONE:
+        if settings.get(name) is not None:
+            option = name.replace("_", "-")
+            raise ValueError(
+                f"`--{option}` is about one model, and the file of lines has several; leave it "
+                "out, or give an .isotone file"
+            )
+
+
+def _examined(path: str | None, columns: tuple[str, ...]) -> dict[str, dict[str, int]]:
+    if path is not None and not columns:
+        raise ValueError(f"`--examined {path}` is about rates by column; add `--rate-by COLUMN`")
+    return read_examined(path, columns) if path else {}
 
 
 @contextmanager
@@ -140,9 +219,7 @@ def _naming_options() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        text = re.sub(
-            r"`(n_events|max_rate|threshold|input_rate|pileup|split|group)=", r"`--\1 ", str(error)
-        )
+        text = re.sub(_PARAMETERS, r"`--\1 ", str(error))
         raise ValueError(re.sub(r"`--\w+", lambda m: m[0].replace("_", "-"), text)) from error
 
 
@@ -197,9 +274,14 @@ def _print(found: Judgement, asked: Asked, exposure: Exposure) -> None:
         tables.append(_curve_table(asked.against, found.edges, found.curves))
     if found.curve.points:
         tables.append(_rate_table(found.curve))
+    tables += [_share_table(name, each, asked) for name, each in found.shares.items()]
+    tables += [_overlap_table(name, each, found.edges) for name, each in found.overlaps.items()]
     for table in tables:
         output.print()
         output.print(table)
+    if found.overlaps:
+        output.print()
+        output.print(_ASSUMPTION, style="dim")
 
 
 def _draw(found: Judgement, asked: Asked, path: Path) -> None:
@@ -239,6 +321,30 @@ def _rate_table(curve: RateCurve) -> Table:
     for point, text in zip(curve.points, _texts(curve.efficiency), strict=True):
         rate = f"{_khz(point.rate, 4)} ± {_khz(point.rate_error, 2)}"
         table.add_row(rate, f"{point.threshold:.6g}", text)
+    return table
+
+
+def _share_table(name: str, found: RateShares, asked: Asked) -> Table:
+    events = "examined" if name in asked.examined else "with candidate"
+    table = terminal.columns(name, events, "pass", "rate, kHz")
+    rows = zip(found.at, found.n, found.n_passed, found.rate, found.error, strict=True)
+    for label, n, k, rate, error in rows:
+        table.add_row(printable(label), f"{n:,}", f"{k:,}", f"{_khz(rate, 4)} ± {_khz(error, 2)}")
+    return table
+
+
+def _overlap_table(name: str, found: Overlap, edges: Floats | None) -> Table:
+    """Efficiencies by overlap, and how far those of all signal events are from them."""
+    table = terminal.columns(name, "TIS", "TIS and TOS", "efficiency by overlap", "bias")
+    n, k = found.tis.n, found.tis.n_passed
+    is_binned = edges is not None and found.tis.at.dtype.kind == "f"
+    for i, text in enumerate(_texts(found.tis)):
+        known = n[i] and found.rest.n[i]
+        bias = f"{found.bias[i]:+.3f} ± {found.bias_error[i]:.3f}" if known else "–"
+        label = str(found.tis.at[i])
+        if is_binned and edges is not None:
+            label = f"{edges[i]:.4g} to {edges[i + 1]:.4g}"
+        table.add_row(printable(label), f"{n[i]:,}", f"{k[i]:,}", text, bias)
     return table
 
 

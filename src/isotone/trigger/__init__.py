@@ -14,8 +14,16 @@ if TYPE_CHECKING:
     from isotone.trigger.efficiency import by_group as by_group
     from isotone.trigger.efficiency import in_groups as in_groups
     from isotone.trigger.efficiency import quantile_edges as quantile_edges
+    from isotone.trigger.linefile import Line as Line
+    from isotone.trigger.linefile import read_lines as read_lines
+    from isotone.trigger.lines import Estimate as Estimate
+    from isotone.trigger.lines import Menu as Menu
     from isotone.trigger.record import Point as Point
     from isotone.trigger.record import read_point as read_point
+    from isotone.trigger.shares import RateShares as RateShares
+    from isotone.trigger.shares import rates_by as rates_by
+    from isotone.trigger.tistos import Overlap as Overlap
+    from isotone.trigger.tistos import overlap as overlap
     from isotone.trigger.working_point import Exposure as Exposure
     from isotone.trigger.working_point import WorkingPoint as WorkingPoint
     from isotone.trigger.working_point import at_threshold as at_threshold
@@ -26,7 +34,11 @@ _HOME = by_name(
     {
         "efficiency": ("Efficiency", "by_bin", "by_group", "in_groups", "quantile_edges"),
         "curve": ("RateCurve", "rate_curve"),
+        "linefile": ("Line", "read_lines"),
+        "lines": ("Estimate", "Menu"),
         "record": ("Point", "read_point"),
+        "shares": ("RateShares", "rates_by"),
+        "tistos": ("Overlap", "overlap"),
         "working_point": ("Exposure", "WorkingPoint", "at_threshold", "best_scores", "choose"),
     }
 )

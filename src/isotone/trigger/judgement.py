@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy as np
 from isotone.trigger.candidates import Candidates
 from isotone.trigger.curve import RateCurve, rate_curve, usual_rates
 from isotone.trigger.efficiency import Efficiency, by_bin, by_group, quantile_edges
+from isotone.trigger.shares import RateShares, rates_by
+from isotone.trigger.tistos import Overlap, overlap
 from isotone.trigger.working_point import Exposure, WorkingPoint, at_threshold, choose
 from isotone.typing import Bools, Floats
 
@@ -28,6 +31,9 @@ class Asked:
     groups : columns, the efficiency for each value
     against, edges, split : column of a true quantity, bins, and a column that divides the curves
     block : column; events that share it are not independent
+    rate_by, examined : columns, the output rate for each value; and, if known, how many events of
+        each value were examined
+    tis : column; signal events with 1 fired independently of the signal, see `overlap`
     """
 
     max_rate: float | None = None
@@ -38,11 +44,19 @@ class Asked:
     split: str | None = None
     edges: Floats | None = None
     block: str | None = None
+    rate_by: tuple[str, ...] = ()
+    examined: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    tis: str | None = None
 
-    def columns(self, also: str | None) -> list[str]:
-        """Those of groups and curves, and another if there is one, each once."""
-        names = (*self.groups, self.split, also)
-        return list(dict.fromkeys(name for name in names if name))
+    @property
+    def labels(self) -> list[str]:
+        """All columns that are needed as texts."""
+        return _once(*self.groups, self.split, self.block, *self.rate_by)
+
+    @property
+    def values(self) -> list[str]:
+        """All columns that are needed as numbers."""
+        return _once(self.against, self.tis)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +72,8 @@ class Judgement:
     curves : by value of the column that divides them, "all signal" without one
     edges : of the bins of `curves`
     values : of the quantity that `curves` are against, by curve
+    shares : of the rate, by column
+    overlaps : efficiencies by overlap, by column as `groups`, and by the quantity of `curves`
     """
 
     point: WorkingPoint
@@ -67,11 +83,17 @@ class Judgement:
     curves: dict[str, Efficiency]
     edges: Floats | None
     values: dict[str, Floats]
+    shares: dict[str, RateShares]
+    overlaps: dict[str, Overlap]
+
+
+def _once(*names: str | None) -> list[str]:
+    return list(dict.fromkeys(name for name in names if name))
 
 
 def judge(candidates: Candidates, exposure: Exposure, asked: Asked) -> Judgement:
     """Find the working point that is asked for, and what passes there."""
-    background = candidates.background.best([asked.block] if asked.block else [])
+    background = candidates.background.best(_once(asked.block, *asked.rate_by))
     background = background[np.isfinite(background.score)]
     blocks = background.labels[asked.block] if asked.block else None
     best, n_tied = background.score, 0
@@ -81,14 +103,50 @@ def judge(candidates: Candidates, exposure: Exposure, asked: Asked) -> Judgement
         assert asked.max_rate is not None
         point = choose(best, exposure, asked.max_rate, blocks)
         n_tied = _ties(best, point, exposure.n_allowed(asked.max_rate))
-    signal = candidates.signal.best(asked.columns(asked.against))
+    signal = candidates.signal.best(_once(*asked.groups, asked.split, *asked.values))
     rates = usual_rates(asked.max_rate or point.rate, exposure)
     rates = rates if asked.rates is None else np.array(asked.rates)
     curve = rate_curve(best, signal.score, exposure, rates, blocks)
     passed = signal.score >= point.threshold
     groups = {"": by_group(passed, np.full(len(signal), "all signal"))}
     groups |= {name: _in_order(by_group(passed, signal.labels[name])) for name in asked.groups}
-    return Judgement(point, n_tied, curve, groups, *_curves(signal, passed, asked))
+    curves, edges, values = _curves(signal, passed, asked)
+    shares = {
+        name: rates_by(
+            *(best >= point.threshold, background.labels[name], exposure, blocks),
+            asked.examined.get(name),
+        )
+        for name in asked.rate_by
+    }
+    overlaps = _overlaps(signal, passed, asked, groups, edges)
+    return Judgement(point, n_tied, curve, groups, curves, edges, values, shares, overlaps)
+
+
+def _overlaps(
+    signal: Candidates,
+    passed: Bools,
+    asked: Asked,
+    groups: Mapping[str, Efficiency],
+    edges: Floats | None,
+) -> dict[str, Overlap]:
+    if asked.tis is None:
+        return {}
+    flags = signal.values[asked.tis]
+    if not np.isin(flags, (0.0, 1.0)).all():
+        raise ValueError(
+            f"`tis={asked.tis}` must be 1 for signal events that fired independently of the "
+            "signal and 0 for the others; choose another column, or correct it"
+        )
+    is_tis, every = flags == 1.0, np.ones(len(signal), dtype=bool)
+    found = {"": overlap(passed, is_tis, [every], groups[""].at)}
+    for name in asked.groups:
+        at = groups[name].at
+        found[name] = overlap(passed, is_tis, [signal.labels[name] == each for each in at], at)
+    if asked.against is not None and edges is not None:
+        index = np.searchsorted(edges, signal.values[asked.against], side="right") - 1
+        bins = [index == i for i in range(len(edges) - 1)]
+        found[asked.against] = overlap(passed, is_tis, bins, 0.5 * (edges[:-1] + edges[1:]))
+    return found
 
 
 def _ties(best: Floats, point: WorkingPoint, n_allowed: int) -> int:

@@ -19,6 +19,8 @@ from isotone.frozen.network import FrozenNetwork
 from isotone.trigger.curve import RateCurve
 from isotone.trigger.efficiency import Efficiency
 from isotone.trigger.judgement import Judgement
+from isotone.trigger.shares import RateShares
+from isotone.trigger.tistos import Overlap
 from isotone.untrusted import open_regular, read_json
 
 RULE = ">="  # a candidate passes if score >= threshold
@@ -59,6 +61,21 @@ def to_dict(
         "groups": {name or "all": numbers(each) for name, each in found.groups.items()},
         "edges": None if found.edges is None else found.edges.tolist(),
         "curves": {name: numbers(each) for name, each in found.curves.items()},
+        "rates": {name: _shares(each) for name, each in found.shares.items()},
+        "overlaps": {name or "all": _overlap(each) for name, each in found.overlaps.items()},
+    }
+
+
+def _shares(found: RateShares) -> dict[str, Any]:
+    return {name: values.tolist() for name, values in vars(found).items()}
+
+
+def _overlap(found: Overlap) -> dict[str, Any]:
+    known = (found.tis.n > 0) & (found.rest.n > 0)
+    pairs = list(zip(found.bias.tolist(), found.bias_error.tolist(), known, strict=True))
+    return numbers(found.tis) | {
+        "bias": [bias if is_known else None for bias, _, is_known in pairs],
+        "bias_error": [error if is_known else None for _, error, is_known in pairs],
     }
 
 
