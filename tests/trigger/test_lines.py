@@ -106,6 +106,8 @@ def test_signal_that_is_kept_has_the_error_of_an_efficiency() -> None:
     assert found.value[0] == pytest.approx(alone.value[0])
     assert found.error[0] == pytest.approx(alone.error[0])
     assert found.value[1] == pytest.approx(0.5 * passed[:, 1].mean())
+    other = Efficiency(np.zeros(1), np.array([200]), np.array([passed[:, 1].sum()]))
+    assert found.error[1] == pytest.approx(0.5 * other.error[0])
     chance = 1 - (1 - passed[:, 0]) * (1 - 0.5 * passed[:, 1])
     assert found.value[2] == pytest.approx(chance.mean())
     assert (found.error > 0).all()

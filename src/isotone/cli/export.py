@@ -18,6 +18,7 @@ from isotone.cli.threshold import threshold_of
 from isotone.export.claim import Claim
 from isotone.files import refuse_overwriting
 
+_HEADERS = ("cpp", "cuda")
 _CODE = (".hpp", ".cpp", ".cuh", ".cu", ".v")  # what is written into a directory
 _DIRECTORIES = ("cpp", "cpp-int", "cuda", "verilog")
 
@@ -92,7 +93,7 @@ def export(
         "bare": bare or None,
     }
     if deployed is not None:
-        options |= _deployed(deployed, options["threshold"])
+        options |= _deployed(deployed, options["threshold"], to)
     given = {name: value for name, value in options.items() if value is not None}
     claim = exports.write(frozen, to, out, check=check, **given)
     lines = {
@@ -108,15 +109,15 @@ def export(
             say(f"{what}: {text}")
 
 
-def _deployed(found: Bundle, threshold: float | None) -> dict[str, Any]:
-    """What the header of a bundle has."""
+def _deployed(found: Bundle, threshold: float | None, to: str) -> dict[str, Any]:
+    """What the export of a bundle has: its threshold, and headers its version."""
     if threshold is not None:
         raise ValueError(
             f"the bundle has the threshold {found.threshold!r}, and another was given; leave "
             "`--threshold` and `--point` out"
         )
     version = f"{found.name} {found.version} {found.identity}"
-    return {"threshold": found.threshold, "version": version}
+    return {"threshold": found.threshold} | ({"version": version} if to in _HEADERS else {})
 
 
 def _compared(claim: Claim) -> str:

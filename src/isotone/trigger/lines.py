@@ -160,18 +160,21 @@ def kept(passed: Bools, prescales: Sequence[float]) -> Kept:
     r"""What lines keep of signal, on average over the prescales.
 
     With the chance w of every event, the error is that of a mean of n events and two more, one
-    kept and one not: for w of 0 and 1 that of `Efficiency`.
+    that passes no line and one that passes all, with chance c: without prescales that of
+    `Efficiency`.
 
-    .. math:: \sqrt{\tfrac{1}{n+3}\Bigl(\tfrac{1 + \sum w^2}{n+2} - p^2\Bigr)},
-              \quad p = \tfrac{1 + \sum w}{n+2}
+    .. math:: \sqrt{\tfrac{1}{n+3}\Bigl(\tfrac{c^2 + \sum w^2}{n+2} - p^2\Bigr)},
+              \quad p = \tfrac{c + \sum w}{n+2}
 
     Parameters
     ----------
     passed : (n_events, n_lines), for every signal event
     """
-    chance = passed * np.asarray(prescales, dtype=float)
+    both = np.vstack([passed, np.ones((1, len(prescales)))])
+    chance = both * np.asarray(prescales, dtype=float)
     together = 1.0 - np.prod(1.0 - chance, axis=1)
-    w, n = np.column_stack([chance, together]), len(passed)
-    p = (w.sum(axis=0) + 1) / (n + 2)
-    spread = ((w**2).sum(axis=0) + 1) / (n + 2) - p**2
+    every, n = np.column_stack([chance, together]), len(passed)
+    w, c = every[:-1], every[-1]
+    p = (w.sum(axis=0) + c) / (n + 2)
+    spread = ((w**2).sum(axis=0) + c**2) / (n + 2) - p**2
     return Kept(w.sum(axis=0) / max(n, 1), np.sqrt(spread / (n + 3)))
