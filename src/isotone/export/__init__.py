@@ -5,7 +5,21 @@ with that file. Every target takes raw columns, has encodings, fills and the sca
 carries the fingerprint and what holds for its own arithmetic (`isotone.export.claim`). See
 docs/exports.md for the layout of each.
 
-===========  ===================================  =============================="""
+===========  ===================================  =====================================
+target       what is written                      promise, for a float64 network
+===========  ===================================  =====================================
+``json``     a documented text                    the same numbers after ``json.read``
+``onnx``     a graph of standard operators        the same numbers; within 2E by matmul
+``sql``      one SELECT, in three dialects        the same numbers
+``torch``    a ``torch.export`` program           within 2E
+``cpp``      a directory with two C++ headers     the same bits
+``cpp-int``  a directory with an integer header   the same numbers; for fixed point only
+``cuda``     a directory with a CUDA header       the same bits
+``verilog``  a directory with a module            the same numbers; for fixed point only
+``allen``    a JSON file of LHCb's first trigger  within a bound that the claim states
+``hlt2``     a JSON file of LHCb's second one     within a bound that the claim states
+===========  ===================================  =====================================
+"""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def rates(
             label=literal(name) or None,
         )
     if at is not None:
-        ax.axvline(at / 1e3, color=GRAY, linestyle="dashed", label=f"{at / 1e3:g} kHz")
+        ax.axvline(at / 1e3, color=GRAY, linestyle="dashed", label=f"{at / 1e3:.4g} kHz")
     ax.set(ylim=(0.0, 1.05), xlabel="output rate [kHz]", ylabel="efficiency")
     _by_ratio(ax)
     if any(named) or at is not None:
