@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-estimators prove-bits prove-kills figures trigger report-picture docs clean
+.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-estimators prove-bits prove-kills prove-decisions figures trigger report-picture docs clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench-onnx      ONNX graphs: comparators against TopK, ordered sums"
 	@echo "make bench-estimators  default estimators against boosters, on small and whole tables (TABLES=DIR for more)"
 	@echo "make prove-bits      100 million comparisons of computed scores"
+	@echo "make prove-decisions a million decisions of the evaluators of LHCb's trigger"
 	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
 	@echo "make figures         all studies: figures and numbers in results/, tables in docs/; QUICK=1: a try"
 	@echo "make trigger         the trigger study: sample, training, figures; QUICK=1: from the small sample"
@@ -87,6 +88,9 @@ prove-bits: venv
 
 prove-kills: venv
 	$(BIN)/python -m bench.proofs.kills
+
+prove-decisions: venv
+	$(BIN)/python -m bench.proofs.decisions
 
 figures: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies $(if $(QUICK),--quick)

@@ -74,3 +74,48 @@ def test_a_foreign_file_is_certified_and_scored(
     np.savetxt(table, rows, delimiter=",", header="x0,x1,x2,x3", comments="")
     assert not command("score", path, table, "--out", tmp_path / "scores.csv")
     assert len((tmp_path / "scores.csv").read_text().splitlines()) == 6
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    X = rng.gamma(2.0, 2.0, (400, 3))
+    rows = np.column_stack([X, X[:, 0] > 3])
+    path = tmp_path / "table.csv"
+    np.savetxt(path, rows, delimiter=",", header="a,b,c,y", comments="")
+    return path
+
+
+@pytest.mark.parametrize("to", ["allen", "hlt2"])
+def test_train_for_an_evaluator_gives_what_export_takes(
+    to: str, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, out = table.with_name("m.isotone"), table.with_name("f.json")
+    words = ["--target", "y", "--increasing", "a", "--lipschitz", 2, "--max-iter", 2]
+    assert not command("train", table, *words, "--for", to, "--out", model)
+    said = capsys.readouterr().out
+    assert f"fits {to}: write it with isotone export --to {to}" in said
+    assert "unscaled" in said
+    words = ["--threshold", 0.5, "--reach", 64, "--out", out, "--no-check"]
+    assert not command("export", model, "--to", to, *words)
+    assert not command("certify", out)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "`lipschitz='auto'` does not fit; the evaluator of allen needs a known λ"),
+        (["--lipschitz", 1, "--knots", 8], "has no knots"),
+        (["--lipschitz", 1, "--n-members", 4], "computes one network"),
+        (["--lipschitz", 1, "--group-size", "full"], "sorts pairs"),
+        (["--lipschitz", 1, "--log", "a"], "`scaling='log'` does not fit"),
+        (["--lipschitz", 1, "--hidden-layer-sizes", "40,40"], "at most 32"),
+    ],
+)
+def test_train_for_an_evaluator_refuses_what_does_not_fit(
+    words: list[object], message: str, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = table.with_name("m.isotone")
+    assert command("train", table, "--target", "y", *words, "--for", "allen", "--out", out) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not out.exists()

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from isotone.certificate.certify import Certificate
 from isotone.checks import check_choice
 from isotone.cli import terminal
 from isotone.cli.destination import Destination, checkpoint_files, remove_checkpoints
@@ -34,15 +33,17 @@ from isotone.cli.table.columns import Columns, choose_columns
 from isotone.cli.table.directory import check_workers, is_streamed, survey_rows
 from isotone.cli.table.given import BackgroundPaths, Given, SignalPaths, TablePaths
 from isotone.cli.table.judging import judge
+from isotone.cli.table.outcome import print_outcome, print_scaling
 from isotone.cli.table.rows import Reading, Sample, read_rows
 from isotone.cli.table.target import TargetColumn
 from isotone.cli.terminal import output, printable
 from isotone.data.table import split_tree
+from isotone.export.lhcb.fold import check_shape
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import file_name
 from isotone.locks import making, sole_use
-from isotone.rounding import digits_up
+from isotone.trigger.evaluators import parameters_for
 from isotone.typing import ClassificationLoss, Gaps, RegressionLoss
 from isotone.workers import Workers, workers_of
 
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from isotone.estimators.estimator import MonotonicEstimator
 
 _FILES = ("certificate.json", "history.json", "metrics.json")  # beside the model
-_MOST_SCALINGS = 20  # that are listed
 _CLASSIFICATION, _REGRESSION = get_args(ClassificationLoss), get_args(RegressionLoss)
 
 
@@ -111,7 +111,13 @@ def train(
         str, typer.Option(help="none, or balanced: rare classes count as much as others.")
     ] = "none",
     max_iter: MaxIter = 100,
-    n_members: Annotated[int, typer.Option(min=1, help="Number of networks to average.")] = 4,
+    n_members: Annotated[
+        int | None, typer.Option(min=1, help="Networks to average; 4, or 1 with --for.")
+    ] = None,
+    evaluator: Annotated[
+        str | None,
+        typer.Option("--for", help="A network for LHCb's evaluators: allen or hlt2."),
+    ] = None,
     random_state: Annotated[
         int, typer.Option(min=0, max=2**32 - 1, help="Seed; the same seed gives the same model.")
     ] = 0,
@@ -159,6 +165,10 @@ def train(
     one of c and d, and one of all other features; no_interactions makes it a sum of functions of
     single features. The certificate proves it.
 
+    With --for allen, or hlt2, the network is one that LHCb's evaluators of HLT1 and HLT2 can
+    compute: pairs, one member, no knots, and no scaling unless --scaling asks for a linear one, so
+    that λ, which --lipschitz must give, is per raw unit. Write it with isotone export --to allen.
+
     Several tables, trees and patterns are one table: 'data/*.root:DecayTree' more.root:dir/tree.
     With --signal s.root:T --background b.root:T (each may be repeated, and be a pattern) the class
     is 1 for rows of the former and 0 for the latter, in a column called signal, or as --target
@@ -203,6 +213,7 @@ def train(
         scaling,
         group_by,
         gaps_allowed=missing == "indicator",
+        unasked="identity" if evaluator else "auto",
     )
     kind, level = _loss(loss)
     frequency = frequency_of(min_frequency)
@@ -211,20 +222,26 @@ def train(
     read = survey_rows if is_streamed(source) else read_rows
     learned, training, held_out = read(source, columns, how)
     estimator = _estimator(learned, columns, kind, level, class_weight)
+    settings: dict[str, Any] = {
+        "lipschitz": lipschitz_of(lipschitz, columns.features),
+        "knots": pieces_of(knots),
+        "hidden_layer_sizes": sizes_of(hidden_layer_sizes),
+        "group_size": "auto" if group_size == "auto" else size_of(group_size),
+        "missing": missing,
+        "n_members": 4 if n_members is None else n_members,
+    }
+    if evaluator is not None:
+        open_ = {"knots": knots, "group_size": group_size, "n_members": n_members or "auto"}
+        settings = _fitting(evaluator, settings, open_, columns)
     estimator.set_params(
         joint_cst=[rates_of(text, "joint-cst") for text in joint_cst or ()] or None,
         interaction_cst=interactions_of(interaction_cst, columns.features),
-        lipschitz=lipschitz_of(lipschitz, columns.features),
         lipschitz_max=lipschitz_max,
-        knots=pieces_of(knots),
         min_frequency=frequency,
-        hidden_layer_sizes=sizes_of(hidden_layer_sizes),
-        group_size="auto" if group_size == "auto" else size_of(group_size),
-        missing=missing,
         max_iter=max_iter,
-        n_members=n_members,
         random_state=random_state,
         verbose=True,
+        **settings,
     )
     names = ", ".join(map(file_name, given.paths))
     made_from = {"table": names, "target": given.target, "rows": len(training.X)}
@@ -234,9 +251,12 @@ def train(
         metrics = _make(estimator, training, held_out, destination, made_from, resume, chosen)
     levels = estimator.network_.provenance.get("quantiles")
     about = f"quantile {levels[0]:g} of {learned.name}" if levels else learned.describe()
-    _report(estimator.certificate_, about, metrics)
-    _print_scaling(estimator.network_)
+    print_outcome(estimator.certificate_, about, metrics)
+    print_scaling(estimator.network_)
     output.print(printable(f"written: {destination.model}"), soft_wrap=True)
+    if evaluator is not None:
+        check_shape(estimator.network_, evaluator)
+        terminal.say(f"fits {evaluator}: write it with isotone export --to {evaluator}")
 
 
 def _destination(out: Path, tables: Sequence[Path]) -> Destination:
@@ -245,6 +265,16 @@ def _destination(out: Path, tables: Sequence[Path]) -> Destination:
     parts = checkpoint_files(destination.checkpoints)
     refuse_overwriting([destination.model, *destination.beside(*_FILES), *parts], tables)
     return destination
+
+
+def _fitting(
+    evaluator: str, settings: dict[str, Any], asked: dict[str, Any], columns: Columns
+) -> dict[str, Any]:
+    """Settings of a network for an evaluator, from those that somebody asked for."""
+    given = {name: value for name, value in settings.items() if asked.get(name) != "auto"}
+    named = [*columns.categorical, *columns.orders]
+    given |= {"categorical_features": named} if named else {}
+    return parameters_for(evaluator, scaling=columns.scaling, **given)
 
 
 def _loss(text: str | None) -> tuple[str, float | None]:
@@ -348,33 +378,3 @@ def _write(
     for name, text in texts.items():
         with replacing(to.directory / name) as temporary:
             temporary.write_text(text)
-
-
-def _report(certificate: Certificate, learned: str, metrics: dict[str, float]) -> None:
-    lines = {
-        "learned": learned,
-        "certificate": "HOLDS",  # a network that fails is not returned
-        "guaranteed": certificate.guarantee,
-        **certificate.asides,
-    }
-    judged = {name: f"{value:.5g}" for name, value in metrics.items()}
-    output.print(terminal.facts(**lines, **judged))
-
-
-def _print_scaling(network: FrozenNetwork) -> None:
-    """What the network sees of every number, and what its λ are in the units of the table."""
-    inputs, table = network.inputs, terminal.columns("feature", "scaling", "λ, scaled", "λ, raw")
-    found = [k for k, name in enumerate(inputs.encoded) if name in inputs.names]
-    for k in found[:_MOST_SCALINGS]:
-        own = slice(inputs.firsts[k], inputs.firsts[k] + inputs.counts[k])
-        _, lipschitz, scaled = network.describe(k, digits=4)
-        steepest = (network.lipschitz * network.scaling.steepest())[own].max()
-        words = "unscaled" if scaled == "x" else scaled
-        cells = inputs.encoded[k], words, lipschitz, digits_up(steepest, 3)
-        table.add_row(*map(printable, cells))
-    if found:
-        output.print("", terminal.indented(table), sep="\n")
-    if len(found) > _MOST_SCALINGS:
-        left = len(found) - _MOST_SCALINGS
-        output.print(f"  {left} more are not shown; isotone show lists all", style="dim")
-    output.print()

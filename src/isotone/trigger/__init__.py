@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from isotone.trigger.efficiency import by_group as by_group
     from isotone.trigger.efficiency import in_groups as in_groups
     from isotone.trigger.efficiency import quantile_edges as quantile_edges
+    from isotone.trigger.evaluators import parameters_for as parameters_for
     from isotone.trigger.linefile import Line as Line
     from isotone.trigger.linefile import read_lines as read_lines
     from isotone.trigger.lines import Estimate as Estimate
@@ -34,6 +35,7 @@ _HOME = by_name(
     {
         "efficiency": ("Efficiency", "by_bin", "by_group", "in_groups", "quantile_edges"),
         "curve": ("RateCurve", "rate_curve"),
+        "evaluators": ("parameters_for",),
         "linefile": ("Line", "read_lines"),
         "lines": ("Estimate", "Menu"),
         "record": ("Point", "read_point"),

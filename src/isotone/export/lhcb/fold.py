@@ -28,8 +28,8 @@ from isotone.typing import Floats
 
 Rescale = Literal["auto", "none", "unit"]
 
-WIDEST = {"allen": 32, "hlt2": 128}  # units of a layer, by the evaluator's buffers
-_DEEPEST = {"allen": 1024, "hlt2": 8}  # layers
+WIDEST: dict[str, int] = {"allen": 32, "hlt2": 128}  # units of a layer, by the evaluator's buffers
+DEEPEST: dict[str, int] = {"allen": 1024, "hlt2": 8}  # layers
 _ALIKE = 2.0**-22  # relative difference of slopes that are the same in float32
 _MARGIN = 1.0 - 2.0**-21  # of λ', so that numbers which are folded once more still keep it
 
@@ -189,7 +189,7 @@ def _single(values: Floats) -> Singles:
     return found
 
 
-def check_shape(frozen: FrozenNetwork, layout: Layout) -> list[Dense]:
+def check_shape(frozen: FrozenNetwork, layout: str) -> list[Dense]:
     """The dense steps of a network that the evaluator can compute; `ValueError` otherwise."""
     for fits, given, needed in _demands(frozen, layout):
         if not fits:
@@ -200,7 +200,7 @@ def check_shape(frozen: FrozenNetwork, layout: Layout) -> list[Dense]:
     return [step for step in frozen.steps if isinstance(step, Dense)]
 
 
-def _demands(frozen: FrozenNetwork, layout: Layout) -> list[tuple[bool, str, str]]:
+def _demands(frozen: FrozenNetwork, layout: str) -> list[tuple[bool, str, str]]:
     """What must hold, what was found if it does not, and what the evaluator does."""
     logs = [name for name, log in zip(frozen.features, frozen.scaling.log, strict=True) if log]
     signs, residual = frozen.monotonic_cst[0], frozen.residual[0]
@@ -219,9 +219,9 @@ def _demands(frozen: FrozenNetwork, layout: Layout) -> list[tuple[bool, str, str
         (chain, f"is {_steps(frozen)}", "has dense layers with pairs sorted between them"),
         (widest <= most, f"has {widest} units in a layer", f"has room for {most}"),
         (
-            len(dense) <= _DEEPEST[layout],
+            len(dense) <= DEEPEST[layout],
             f"has {len(dense)} layers",
-            f"has room for {_DEEPEST[layout]}",
+            f"has room for {DEEPEST[layout]}",
         ),
         (
             bool(np.array_equal(np.sign(residual), signs)),
