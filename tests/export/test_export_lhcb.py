@@ -438,6 +438,49 @@ def test_features_of_any_size_keep_the_claim(scale: float, center: float, tmp_pa
     assert np.abs(found.response - frozen.score(X[inside])).max() <= claim.distance[0]
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_random_networks_keep_the_claim_to_the_ends_of_the_box(seed: int, tmp_path: Path) -> None:
+    """All depths, λ from 10⁻⁶ to 10⁶ and by feature, biases and features of any size."""
+    rng = np.random.default_rng(seed)
+    n, depth = int(rng.integers(1, 9)), int(rng.integers(0, 6))
+    layers = (n, *(2 * rng.integers(1, 17, depth)).tolist(), 1)
+    spread = (10.0 ** rng.uniform(-3, 3, n)).tolist()
+    lipschitz = spread if seed % 2 else 10.0 ** rng.uniform(-6, 6)
+    frozen, X = draw_pairs(seed, layers, lipschitz, "standard", steep=seed % 3 == 0)
+    scaling = frozen.scaling
+    scale = 10.0 ** rng.uniform(-6, 6, n)
+    large = Scaling(scaling.log, *_wide(scaling, scale))
+    frozen, X = replace(frozen, scaling=large), (X * scale).astype(np.float32).astype(np.float64)
+    threshold = float(np.quantile(frozen.score(X), 0.7))
+    options = {"threshold": threshold, "shift": True, "reach": 16.0}
+    claim = write(frozen, "allen", tmp_path / "f.json", **options)
+    data = read_json(tmp_path / "f.json")
+    low, high = np.array(data["isotone"]["box"]).T
+    X = np.clip(X, low, high)
+    X = np.where(rng.random(X.shape) < 0.2, high, X).astype(np.float32).astype(np.float64)
+    score = frozen.score(X)
+    for clips in (False, True):
+        found = evaluate(parse(data), X, clips)
+        distance = np.abs(found.response.astype(np.float64) + threshold - score).max()
+        assert distance <= claim.distance[0]
+        disagreements(score, found.passes, threshold, data["isotone"]["undecided"], "NumPy")
+    assert isotone.certify(isotone.load(tmp_path / "f.json")).holds
+
+
+def _wide(scaling: Scaling, scale: Floats) -> tuple[Floats, ...]:
+    center, factor = scaling.center * scale, scaling.factor / scale
+    return scaling.offset, scaling.floor, center, factor
+
+
+def test_a_network_that_was_read_can_be_exported_elsewhere(tmp_path: Path) -> None:
+    frozen, X = draw_pairs(0)
+    write(frozen, "allen", tmp_path / "f.json")
+    back = isotone.load(tmp_path / "f.json")
+    export.write(back, "json", tmp_path / "g.json")
+    export.write(back, "cpp", tmp_path / "g")
+    assert len(back.score(X)) == len(X)
+
+
 def test_zero_columns_and_a_single_layer(tmp_path: Path) -> None:
     frozen = pairs([3, 1])
     claim = write(frozen, "allen", tmp_path / "f.json")

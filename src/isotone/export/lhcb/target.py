@@ -107,8 +107,8 @@ class SigmaNetFile(SingleFile):
     def score(self, frozen: FrozenNetwork, path: Path, X: Floats) -> Reals:
         """Responses by NumPy, moved back if they were moved."""
         back = self._threshold() if self.shift else 0.0
-        response: Reals = evaluate(parse(read_json(path)), X).response + back
-        return response
+        response = evaluate(parse(read_json(path)), X).response
+        return response.astype(np.float64) + back
 
     def tolerance(self, frozen: FrozenNetwork) -> Floats:
         return np.array([self._make(frozen).errors.distance])
