@@ -128,7 +128,7 @@ def _mathml(node: Any, as_block: bool) -> str:
 def _lay_out(_app: Sphinx, _what: str, _name: str, _obj: Any, _options: Any, lines: Any) -> None:
     """Make headings of the sections of a docstring, and of "name : text" a name and its text."""
     result, section = [], ""
-    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+    for line, below in zip(lines, [*lines[1:], ""], strict=False):  # no lines at all are none
         entry = _ENTRY.fullmatch(line) if section in ("Parameters", "Attributes") else None
         if line in _SECTIONS and below.startswith("---"):
             section = line

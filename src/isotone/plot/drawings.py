@@ -13,9 +13,9 @@ from isotone.frozen.network import FrozenNetwork
 from isotone.plot.canvas import BLACK, BLUE, GRAY, ORANGE, RESPONSE, axes_of, literal, thinned
 from isotone.plot.labels import Words, label_of
 from isotone.plot.view import (
+    NetworkView,
     Point,
     Span,
-    View,
     Which,
     feature_number,
     kind_of_axis,
@@ -64,7 +64,7 @@ def response(
     labels, units : of features, by name, instead of their names and beside them; formulas between
         dollar signs are drawn as such
     """
-    ax, view = axes_of(ax), View.of(frozen, at, X, output, probability)
+    ax, view = axes_of(ax), NetworkView.of(frozen, at, X, output, probability)
     i = feature_number(frozen, feature)
     x = view.axis(i, span, _CURVE)
     rows = view.rows({i: x})
@@ -122,7 +122,7 @@ def heatmap(
     labels, units : of features, by name, instead of their names and beside them; formulas between
         dollar signs are drawn as such
     """
-    ax, view = axes_of(ax), View.of(frozen, at, X, output, probability)
+    ax, view = axes_of(ax), NetworkView.of(frozen, at, X, output, probability)
     i, j = two_features(frozen, features)
     across, upward = span or (None, None)
     axes = [view.axis(i, across, _GRID), view.axis(j, upward, _GRID)]

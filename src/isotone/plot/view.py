@@ -18,7 +18,7 @@ Span = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class NetworkView:
     """What is looked at: one output of a network, from one point, with rows of data or none."""
 
     frozen: FrozenNetwork
@@ -30,7 +30,7 @@ class View:
     @classmethod
     def of(
         cls, frozen: FrozenNetwork, at: Point | None, X: Any, output: Which, probability: bool
-    ) -> View:
+    ) -> NetworkView:
         table = None if X is None else frozen.encode(X)
         start = _point(frozen, at, table)
         return cls(frozen, start, table, output_number(frozen, output), probability)
