@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-estimators prove-bits prove-kills prove-decisions figures trigger report-picture docs clean
+.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-estimators prove-bits prove-verilog prove-kills prove-decisions figures trigger report-picture docs clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -21,6 +21,7 @@ help:
 	@echo "make bench-estimators  default estimators against boosters, on small and whole tables (TABLES=DIR for more)"
 	@echo "make prove-bits      100 million comparisons of computed scores"
 	@echo "make prove-decisions a million decisions of the evaluators of LHCb's trigger"
+	@echo "make prove-verilog   a million rows through simulated Verilog, and its area by yosys"
 	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
 	@echo "make figures         all studies: figures and numbers in results/, tables in docs/; QUICK=1: a try"
 	@echo "make trigger         the trigger study: sample, training, figures; QUICK=1: from the small sample"
@@ -75,6 +76,7 @@ bench-inference: venv
 	$(BIN)/python -m bench.inference.engine
 	$(BIN)/python -m bench.inference.growth
 	$(BIN)/python -m bench.inference.scaling
+	$(BIN)/python -m bench.inference.integers
 
 bench-onnx: venv
 	$(BIN)/python -m bench.inference.onnx_sort
@@ -85,6 +87,9 @@ bench-estimators: venv
 
 prove-bits: venv
 	$(BIN)/python -m bench.proofs.last_bit
+
+prove-verilog: venv
+	$(BIN)/python -m bench.proofs.verilog
 
 prove-kills: venv
 	$(BIN)/python -m bench.proofs.kills

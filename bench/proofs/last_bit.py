@@ -56,12 +56,14 @@ def adversarial(widths: list[int], seed: int, group_size: int | None = None) -> 
     return network
 
 
-def trained(seed: int) -> MonotonicNetwork:
+def trained(seed: int, group_size: int | None = None) -> MonotonicNetwork:
     """The paper's network, trained on two overlapping classes."""
     torch.manual_seed(seed)
     x = torch.randn(4096, 4)
     y = (x @ torch.tensor([1.0, 0.7, 0.0, -1.0]) + torch.sin(3 * x[:, 2]) > 0.3).float()
-    network = MonotonicNetwork([4, 20, 20, 1], monotonic_cst=DIRECTIONS, lipschitz=2.0)
+    network = MonotonicNetwork(
+        [4, 20, 20, 1], monotonic_cst=DIRECTIONS, lipschitz=2.0, group_size=group_size
+    )
     optimizer = torch.optim.Adam(network.parameters(), lr=0.01)
     for _ in range(400):
         rows = torch.randint(len(x), (256,))

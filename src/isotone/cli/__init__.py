@@ -28,6 +28,7 @@ from isotone.cli.certify import certify
 from isotone.cli.export import export
 from isotone.cli.monitor import monitor
 from isotone.cli.options import Command
+from isotone.cli.quantize import quantize
 from isotone.cli.report import report
 from isotone.cli.score import score
 from isotone.cli.show import show
@@ -61,6 +62,7 @@ for command in (
     score,
     show,
     report,
+    quantize,
     export,
     bundle,
     trigger,

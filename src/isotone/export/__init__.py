@@ -32,6 +32,7 @@ from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
 from isotone.checks import check_choice
 from isotone.export.claim import Claim, Target
+from isotone.export.fpga.simulation import simulate as simulate
 from isotone.export.parity import compare
 from isotone.extras import lacking
 from isotone.frozen.loading import check_network

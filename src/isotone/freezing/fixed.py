@@ -47,6 +47,15 @@ def to_fixed(frozen: FrozenNetwork, bits: Bits, clip: float | None = None) -> Fr
             "the network fails its certificate, and fixed point must not hide that; freeze the "
             "trained network again"
         )
+    rounded = round_to(frozen, (of_inputs, of_weights), clip)
+    _refuse_rounding(rounded, of_inputs, of_weights)
+    _refuse_joint(rounded)
+    return certified(rounded)[0]
+
+
+def round_to(frozen: FrozenNetwork, bits: tuple[int, int], clip: float | None) -> FrozenNetwork:
+    """What `to_fixed` gives, not certified: its scores may be too wide."""
+    of_inputs, of_weights = bits
     clip, grid = input_range(frozen, of_inputs, min(CLIP, frozen.clip) if clip is None else clip)
     start = _Written(round(math.log2(grid)), ())
     written = _Rounding(of_weights).run(dense_first(frozen), start)
@@ -59,10 +68,7 @@ def to_fixed(frozen: FrozenNetwork, bits: Bits, clip: float | None = None) -> Fr
         clip=clip,
         grid=grid,
     )
-    kept = _keep_slopes(rounded, of_weights)
-    _refuse_rounding(kept, of_inputs, of_weights)
-    _refuse_joint(kept)
-    return certified(kept)[0]
+    return _keep_slopes(rounded, of_weights)
 
 
 def check_bits(bits: object) -> tuple[int, int]:

@@ -20,6 +20,7 @@ import isotone
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate.certify import certify
 from isotone.checks import check_choice
+from isotone.freezing.bits import choose_bits
 from isotone.freezing.fixed import Bits, check_bits, to_fixed
 from isotone.freezing.margin import (
     Grid,
@@ -53,7 +54,10 @@ def freeze(
     features: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
     precision: Precision | Literal["fixed"] | None = None,
-    bits: Bits | None = None,
+    bits: Bits | Literal["auto"] | None = None,
+    rows: Any = None,
+    threshold: float = 0.0,
+    max_flips: float = 0.05,
     clip: float | None = None,
     grid: Grid = _KEPT,
     shares: Sequence[float] | None = None,
@@ -75,7 +79,9 @@ def freeze(
     precision : "float64" (default), monotone to the last bit; "float32" is faster and monotone up
         to 2E; "fixed" is fixed point, in which no score is rounded: a float64 network of numbers
         with few `bits`, see `isotone.freezing.fixed`
-    bits : for "fixed", those of every input and of every weight, such as (12, 10)
+    bits : for "fixed", those of every input and of every weight, such as (12, 10); "auto" takes
+        the narrowest by which at most a share `max_flips` of the decisions score ≥ `threshold` on
+        the raw `rows` can change, see `isotone.freezing.bits`
     clip : scaled inputs are clamped to ±clip, 1024 by default, 16 for "fixed"
     grid : spacing of the scaled inputs, a power of two; "auto" (default) is 2⁻²⁰, or coarser where
         that would cost more than a thousandth of λ, and None for float32; None promises nothing
@@ -84,12 +90,16 @@ def freeze(
     provenance : anything worth keeping that JSON can hold
     """
     _check_options(scaling, precision, grid)
-    _check_bits(precision, bits, grid)
+    _check_bits(precision, bits, rows, grid)
     names: dict[str, Any] = {"scaling": scaling, "features": features, "classes": classes}
     if precision == "fixed":
         trained = {"inputs": inputs, "knots": knots, "shares": shares}
         given: dict[str, Any] = names | trained | {"provenance": provenance}
-        return to_fixed(freeze(network, **given), check_bits(bits), clip)
+        frozen = freeze(network, **given)
+        if isinstance(bits, str):
+            decisions: dict[str, Any] = {"threshold": threshold, "max_flips": max_flips}
+            return choose_bits(frozen, rows, **decisions, clip=clip).frozen
+        return to_fixed(frozen, check_bits(bits), clip)
     if isinstance(network, FrozenNetwork):
         if inputs is not None or knots is not None or shares is not None:
             raise ValueError(
@@ -178,11 +188,16 @@ def _check_options(scaling: object, precision: object, grid: object) -> None:
         raise ValueError(f"`grid={grid!r}` must be a power of two, 'auto' or None")
 
 
-def _check_bits(precision: object, bits: object, grid: object) -> None:
+def _check_bits(precision: object, bits: object, rows: object, grid: object) -> None:
     if (precision == "fixed") != (bits is not None):
         raise ValueError(
             f"`precision={precision!r}` and `bits={bits!r}` do not fit: bits are those of "
             "precision='fixed', which needs them, such as bits=(12, 10)"
+        )
+    if isinstance(bits, str) and (bits != "auto" or rows is None):
+        raise ValueError(
+            f"`bits={bits!r}` must be whole numbers, such as (12, 10), or 'auto', which needs "
+            "`rows`"
         )
     if precision == "fixed" and grid is not _KEPT:
         raise ValueError(

@@ -107,6 +107,12 @@ class Circuit:
         return len(self.logic.solutions) + 1 if self.is_clocked else 0
 
     @property
+    def n_adders(self) -> int:
+        """Adders and multiplexers on the longest way from an input to a score."""
+        last = self.logic.solutions[-1] if self.is_clocked else self.logic
+        return int(max(last.out_latency))
+
+    @property
     def is_clocked(self) -> bool:
         return hasattr(self.logic, "solutions")
 
@@ -146,7 +152,9 @@ class Circuit:
         return [
             *lines,
             f"// Inputs are whole numbers of 2^{self.inputs.exponent} within +-{largest},",
-            f"// scores of 2^{self.scores.exponent}; {self.n_stages} clock cycles after them.",
+            f"// scores of 2^{self.scores.exponent}, {self.n_stages} clock cycles after them.",
+            f"// By da4ml's estimate {self.logic.cost:.0f} look-up tables, "
+            f"{self.n_adders} adders deep.",
         ]
 
     @property

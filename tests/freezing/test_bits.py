@@ -1,0 +1,113 @@
+"""Bits: no score moves by more than the distance, and no more decisions change than the bound."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from fixed_points import blocks, corners, rows_of
+from isotone import FrozenNetwork, MonotonicNetwork, certify, freeze, load
+from isotone.certificate.distance import distances
+from isotone.cli import main
+from isotone.freezing.bits import choose_bits
+from isotone.freezing.fixed import to_fixed
+from isotone.freezing.margin import dense_first
+from isotone.typing import Floats
+from networks import small
+
+
+def shallow() -> FrozenNetwork:
+    torch.manual_seed(0)
+    return freeze(MonotonicNetwork([2, 4, 1], monotonic_cst=[1, -1], group_size=2))
+
+
+def normal(n: int = 2000, n_columns: int = 2) -> Floats:
+    return np.random.default_rng(0).normal(size=(n, n_columns))
+
+
+@pytest.mark.parametrize(
+    ("name", "bits"),
+    [("small", (5, 4)), ("small", (12, 9)), ("shallow", (8, 6)), ("blocks", (6, 5))],
+)
+def test_no_score_within_the_clip_moves_further_than_the_distance(name: str, bits: Any) -> None:
+    made = {"small": small(), "shallow": shallow(), "blocks": replace(small(), steps=blocks())}
+    frozen = made[name]
+    fixed = to_fixed(frozen, bits, clip=4.0)
+    bound = distances(frozen, dense_first(frozen), fixed)
+    x = np.clip(np.concatenate([rows_of(fixed, 5000), corners(fixed)]), -fixed.clip, fixed.clip)
+    moved = np.abs(fixed.score(x) - frozen.score(x)).max()
+    assert 0 < moved <= bound[0] < 200 * moved
+
+
+def test_the_narrowest_widths_keep_the_bound_and_narrower_ones_break_it() -> None:
+    frozen, X = shallow(), normal()
+    found = choose_bits(frozen, X, threshold=0.1, max_flips=0.02)
+    assert found.flips <= found.flip_bound <= 0.02
+    assert certify(found.frozen).holds
+    assert found.frozen.provenance["fixed"]["flip_bound"] == found.flip_bound
+    fewer = to_fixed(frozen, (found.bits[0] - 1, found.bits[1]), clip=4.0)
+    assert distances(frozen, frozen.steps, fewer)[0] > found.distance
+    again = freeze(frozen, precision="fixed", bits="auto", rows=X, threshold=0.1, max_flips=0.02)
+    assert again.fingerprint == found.frozen.fingerprint
+
+
+def test_flips_are_counted_exactly() -> None:
+    frozen, X = shallow(), normal(500)
+    found = choose_bits(frozen, X, max_flips=0.3)
+    changed = (found.frozen.score(X) >= 0) != (frozen.score(X) >= 0)
+    assert found.flips == np.mean(changed)
+
+
+def test_rows_beyond_the_clip_may_flip() -> None:
+    frozen, X = shallow(), normal(200)
+    X[:50] *= 100.0
+    with pytest.raises(ValueError, match="the best bound found is"):
+        choose_bits(frozen, X, max_flips=0.05, clip=4.0)
+
+
+def test_the_largest_logit_decides_between_classes() -> None:
+    torch.manual_seed(0)
+    network = MonotonicNetwork([2, 4, 3], monotonic_cst=[[1, 0], [0, 0], [0, 1]], outputs="logits")
+    frozen, X = freeze(network), normal(500)
+    found = choose_bits(frozen, X, max_flips=0.2)
+    changed = found.frozen.score(X).argmax(axis=1) != frozen.score(X).argmax(axis=1)
+    assert found.flips == np.mean(changed) <= found.flip_bound <= 0.2
+
+
+def test_a_command_makes_fixed_point(tmp_path: Path, capsys: Any) -> None:
+    model, out, rows = (tmp_path / name for name in ("m.isotone", "f.isotone", "rows.csv"))
+    frozen = shallow()
+    frozen.save(model)
+    np.savetxt(rows, normal(300), delimiter=",", header="x0,x1", comments="")
+    assert _run("quantize", model, "--bits", "8,6", "--clip", "4", "--out", out) == 0
+    assert load(out).fingerprint == to_fixed(frozen, (8, 6), 4.0).fingerprint
+    assert "every score is computed without rounding; widths 8," in capsys.readouterr().out
+    assert _run("quantize", model, rows, "--max-flips", "0.2", "--out", out) == 0
+    assert "decisions that can change: " in capsys.readouterr().out
+    assert certify(load(out)).widths
+    assert _run("quantize", model, "--out", out) == 2
+    assert "needs a table of rows to decide on" in capsys.readouterr().err
+    assert _run("quantize", model, "--bits", "many", "--out", out) == 2
+    assert "must be a whole number from 2 to 32" in capsys.readouterr().err
+
+
+def _run(*arguments: object) -> Any:
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    return stop.value.code
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match="or 'auto', which needs `rows`"):
+        freeze(small(), precision="fixed", bits="auto")
+    with pytest.raises(ValueError, match="`max_flips=2` must be between 0 and 1"):
+        choose_bits(shallow(), normal(), max_flips=2)
+    with pytest.raises(ValueError, match="`rows` has none"):
+        choose_bits(shallow(), normal(0), max_flips=0.1)
+    with pytest.raises(ValueError, match="cannot be proved with scores of at most 53 bits"):
+        choose_bits(shallow(), normal(), max_flips=1e-12, clip=0.5)
