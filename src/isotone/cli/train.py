@@ -122,6 +122,9 @@ def train(
         int, typer.Option(min=0, max=2**32 - 1, help="Seed; the same seed gives the same model.")
     ] = 0,
     weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
+    signed_weights: Annotated[
+        bool, typer.Option("--signed-weights", help="Weights may be negative, as sWeights are.")
+    ] = False,
     validation: Annotated[
         str, typer.Option(help="Fraction of rows to hold out, or a table.")
     ] = "0.2",
@@ -179,6 +182,10 @@ def train(
     out at once: with --group-by run,event all rows of an event are on one side, also where λ,
     knots and epochs are chosen. These columns are no features unless --features names them.
 
+    With --signed-weights some --weights may be negative, as sWeights and those of NLO generators
+    are. The network learns from their mean given features and class, which is estimated and never
+    negative; metrics use the weights as they are.
+
     A directory of Parquet files is one table, and so are several such files. If they have more
     than 262,144 rows, these stay on disk: a first pass counts categories and classes and draws a
     sample of 131,072 rows, which decides scaling, knots and λ; then every pass streams all rows.
@@ -218,7 +225,11 @@ def train(
     kind, level = _loss(loss)
     frequency = frequency_of(min_frequency)
     grouped = listed(group_by)
-    how = Reading(weights, validation, kind, missing == "indicator", positive, frequency, grouped)
+    how = Reading(
+        *(weights, validation, kind, missing == "indicator", positive, frequency),
+        group_by=grouped,
+        signed=signed_weights,
+    )
     read = survey_rows if is_streamed(source) else read_rows
     learned, training, held_out = read(source, columns, how)
     estimator = _estimator(learned, columns, kind, level, class_weight)
@@ -238,6 +249,7 @@ def train(
         interaction_cst=interactions_of(interaction_cst, columns.features),
         lipschitz_max=lipschitz_max,
         min_frequency=frequency,
+        signed_weights=signed_weights,
         max_iter=max_iter,
         random_state=random_state,
         verbose=True,

@@ -97,7 +97,8 @@ class Source:
             row = int(bad.argmax())
             raise ValueError(
                 f"the weight {self.weight!r} is {values[row]:g} in row {first_row + row} (data "
-                "rows, counted from 0); weights must be 0 or more: correct or drop such rows"
+                "rows, counted from 0); weights must be 0 or more: correct or drop such rows, or, "
+                "if they are meant, as sWeights are, give rows in memory and signed_weights=True"
             )
         return pa.array(values)
 

@@ -31,6 +31,7 @@ from isotone.estimators.directions import (
 from isotone.estimators.estimator import MonotonicEstimator, lacks_score
 from isotone.estimators.parameters import Watch
 from isotone.estimators.preparation.observations import with_groups
+from isotone.estimators.preparation.signed import mean_weights
 from isotone.estimators.teacher import probabilities, refuse_loss
 from isotone.losses import LOSSES
 from isotone.training.recipe import History
@@ -117,6 +118,10 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         judged by the true targets. It gets the table as `fit` does. One that is not fitted learns
         from that first; to keep one fitted where scikit-learn clones estimators, as in
         cross-validation, wrap it in `sklearn.frozen.FrozenEstimator`
+    signed_weights : whether a `sample_weight` may be negative, as sWeights are. The loss would
+        then have no lower bound; so weights are replaced by an estimate of their mean given
+        features and class, which is never negative, and every class keeps its total, which must be
+        positive; see `isotone.estimators.preparation.signed`. Needs rows in memory
     warm_start : whether `fit` continues with the networks of the last fit. Inputs, scaling, knots
         classes and the units of the target stay those of the first fit, and so do all parameters
         but those of training; `random_state` no longer counts. Rows may be others, but what only
@@ -210,6 +215,9 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         turned = self.positive is not None and self.positive == self.classes_.tolist()[0]
         self._sign = -1 if turned else 1  # whether the network scores the first of two classes
         labels = self._places("y", rows.y)
+        if self.signed_weights:
+            sample_weight = mean_weights(rows, labels, self.classes_.tolist())
+            rows = replace(rows, weight=sample_weight)
         counted = (rows.y, rows.weights()) if stream is None else stream.totals()
         class_weight = self._class_weights(*counted)
         if stream is not None:

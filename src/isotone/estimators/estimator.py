@@ -12,13 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-    check_random_state,
-    check_X_y,
-)
+from sklearn.utils import check_random_state, check_X_y
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from isotone.certificate.robustness import Radius
 from isotone.checks import check_choice
@@ -55,6 +50,7 @@ from isotone.estimators.validation import (
     framed,
     refuse_huge,
     refuse_infinite,
+    row_weights,
     validate,
     validate_names,
 )
@@ -88,6 +84,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
     min_frequency: float = 1
     n_members: int = 4
     teacher: Any = None
+    signed_weights: bool = False
     missing: Gaps = "error"
     on_unseen: Policy = "error"
     batch_size: int | Literal["auto"] = "auto"
@@ -241,14 +238,14 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         else:
             validate_names(self, X, reset=True)
         names = self._names()
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = row_weights(self, X, sample_weight)
         categories = check_categories(self.categorical_features, self._labels, names)
         if self._labels is None and not categories:
             self._inputs = Inputs.numbers(names)
         else:
             X = X if has_names(X) else by_names(X, names)
             levels = {} if stream is None else stream.survey.levels
-            rarity = Rarity(parameters.min_frequency, weight, levels)
+            rarity = Rarity(parameters.min_frequency, np.abs(weight), levels)
             self._inputs = find_inputs(X, names, rarity, categories)
             X, y = self._encode(X, y, **check)
         refuse_huge("X", X, self._inputs.uncompleted)
@@ -266,7 +263,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         X = self._inputs.encode(self._raw(densified(X)), on_unseen=policy)
         X, y = check_X_y(X, y, dtype=np.float64, estimator=self, **check)
         refuse_huge("X", X, self._inputs.encoded)
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = row_weights(self, X, sample_weight)
         return Rows(X, y, weight)
 
     def _encode(self, X: Any, y: Any, **check: Any) -> tuple[Floats, Any]:
@@ -355,6 +352,7 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         if self.missing == "error":
             stream.refuse_missing()  # counts all rows, not only those of the sample
         wanted = {"teacher": self.teacher is not None, "warm_start": bool(self.warm_start)}
+        wanted["signed_weights"] = bool(self.signed_weights)
         for name in (name for name, is_wanted in wanted.items() if is_wanted):
             raise ValueError(
                 f"`{name}` needs rows in memory but the data set is too large for that; leave it "

@@ -36,6 +36,7 @@ Units = Literal["scaled", "raw"]
 
 _OF_TRAINING = {  # may change between fits of which one continues the other
     "teacher",
+    "signed_weights",
     "on_unseen",
     "batch_size",
     "learning_rate_init",
@@ -65,6 +66,7 @@ class Parameters:
     knots: Any
     min_frequency: float
     n_members: int
+    signed_weights: bool
     missing: Gaps
     on_unseen: Policy
     batch_size: int | Literal["auto"]
@@ -93,6 +95,7 @@ class Parameters:
         check_frequency("min_frequency", self.min_frequency)
         check_count("n_members", self.n_members)
         check_positive("lipschitz_max", self.lipschitz_max)
+        check_choice("signed_weights", self.signed_weights, (True, False))
         check_choice("missing", self.missing, get_args(Gaps))
         check_policy(self.on_unseen)
         if self.batch_size != "auto":

@@ -16,6 +16,7 @@ from isotone.estimators.directions import is_table
 from isotone.estimators.estimator import MonotonicEstimator
 from isotone.estimators.parameters import Watch
 from isotone.estimators.preparation.observations import with_groups
+from isotone.estimators.preparation.signed import mean_weights
 from isotone.estimators.preparation.units import TargetUnits
 from isotone.estimators.teacher import refuse_loss, values
 from isotone.estimators.validation import refuse_huge
@@ -83,6 +84,9 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
             self._one_column = rows.y.ndim == 1
             self._n_targets = 1 if self._one_column else rows.y.shape[1]
         table = self._targets("y", rows.y)
+        if self.signed_weights:
+            sample_weight = mean_weights(replace(rows, y=table), None)
+            rows = replace(rows, weight=sample_weight)
         levels = self._levels(table)
         loss = Quantile(levels) if self.loss == "quantile" else LOSSES[self.loss]()
         n_outputs = max(table.shape[1], len(levels))

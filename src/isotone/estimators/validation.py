@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from isotone import limits
 from isotone.inputs.cells import arrow_of
@@ -107,6 +107,19 @@ def validate(estimator: BaseEstimator, X: Any, *args: Any, **options: Any) -> An
             f"some columns of `X` are not numeric ({str(error)[:80]}); an array must hold "
             "numbers: give a data frame, whose columns of text are learned as categories"
         ) from error
+
+
+def row_weights(estimator: Any, X: Any, sample_weight: Any) -> Floats:
+    """A weight for every row, none of them negative unless the estimator takes such."""
+    weight: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if not estimator.signed_weights and np.any(weight < 0):
+        row = int(np.argmax(weight < 0))
+        raise ValueError(
+            f"Negative values in `sample_weight`: {weight[row]:g} in row {row}; a weight says how "
+            "often a row counts, so it must be at least 0: correct it, or set signed_weights=True "
+            "if the weights are meant, as sWeights are"
+        )
+    return weight
 
 
 def refuse_infinite(table: Reals, columns: Sequence[str]) -> None:

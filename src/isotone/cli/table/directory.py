@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from isotone.cli.options import spelled
 from isotone.cli.table.columns import Columns, check_numbers
 from isotone.cli.table.rows import (
     Reading,
@@ -14,10 +15,10 @@ from isotone.cli.table.rows import (
     feature_cells,
     fraction_of,
     read_validation,
-    refuse_text,
     warn_of_counters,
 )
 from isotone.cli.table.target import TargetColumn, read_target, target_values
+from isotone.cli.table.texts import refuse_text
 from isotone.data.dataset import Dataset
 from isotone.data.source import Source
 from isotone.data.survey import Survey, is_small
@@ -53,10 +54,11 @@ def survey_rows(
     from isotone.estimators.fitting.stream import Stream, survey
 
     assert isinstance(table, Dataset)
-    if how.group_by:
+    asked = {spelled("group-by", *how.group_by): how.group_by, "--signed-weights": how.signed}
+    for option in (option for option, is_asked in asked.items() if is_asked):
         raise ValueError(
-            f"`--group-by {','.join(how.group_by)}` needs rows in memory but {table.path!r} has "
-            f"{table.n_rows:,}, which are streamed; give fewer rows, or leave it out"
+            f"`{option}` needs rows in memory but {table.path!r} has {table.n_rows:,}, which are "
+            "streamed; give fewer rows, or leave it out"
         )
     refuse_text(table, columns)
     first = next(iter(table.batches(columns.features, _FIRST_ROWS)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from isotone.cli.table.rows import Sample
+from isotone.typing import Bools, Floats, Reals
 
 
 def judge(estimator: Any, rows: Sample) -> dict[str, float]:
@@ -50,9 +51,29 @@ def _judge_classes(estimator: Any, rows: Sample) -> dict[str, float]:
     found = {"accuracy": estimator.score(rows.X, rows.y, **weights)}
     if len(classes) == 2:
         score = estimator.decision_function(rows.X)
-        found = {"AUC": metrics.roc_auc_score(rows.y == classes[1], score, **weights)} | found
+        is_second = rows.y == classes[1]
+        if rows.weight is not None and np.any(rows.weight < 0):
+            found = {"AUC": signed_auc(is_second, score, rows.weight)} | found
+        else:
+            found = {"AUC": metrics.roc_auc_score(is_second, score, **weights)} | found
     if hasattr(estimator, "predict_proba"):
         p = estimator.predict_proba(rows.X)
         p /= p.sum(axis=1, keepdims=True)  # each is rounded on its own
         found["log loss"] = metrics.log_loss(rows.y, p, labels=classes, **weights)
     return found
+
+
+def signed_auc(is_second: Bools, score: Floats, weight: Reals) -> float:
+    r"""The probability that a row of the second class has the larger score, by signed weights.
+
+    .. math:: \sum_{i \in S} \sum_{j \in B} w_i w_j \bigl([s_i > s_j] + \tfrac12 [s_i = s_j]\bigr)
+        \Big/ \sum_{i \in S} w_i \sum_{j \in B} w_j
+
+    >>> signed_auc(np.array([True, True, False]), np.array([2.0, 0.0, 1.0]), np.array([3, -1, 1]))
+    1.5
+    """
+    values, place = np.unique(score, return_inverse=True)
+    second = np.bincount(place, np.where(is_second, weight, 0.0), len(values))
+    first = np.bincount(place, np.where(is_second, 0.0, weight), len(values))
+    below = np.cumsum(first) - 0.5 * first
+    return float(second @ below / (second.sum() * first.sum()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,13 +15,14 @@ from isotone.checks import check_fraction, check_weights
 from isotone.cli.options import spelled
 from isotone.cli.table.columns import Columns, check_numbers
 from isotone.cli.table.target import TargetColumn, read_target
+from isotone.cli.table.texts import refuse_text
 from isotone.cli.terminal import warn
 from isotone.data.several import open_tables
 from isotone.data.source import in_file
 from isotone.data.table import Table
-from isotone.estimators.columns import MAX_CATEGORIES, find_inputs
+from isotone.estimators.columns import find_inputs
 from isotone.estimators.pooling import Levels, Rarity
-from isotone.inputs.cells import finite_or_blank, holds_text, is_text, labels
+from isotone.inputs.cells import finite_or_blank, labels
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Ordered
 from isotone.inputs.frames import is_category
@@ -31,7 +31,6 @@ from isotone.trigger.candidates import check_event
 from isotone.typing import Bools, Floats, Indices, Reals
 
 _MANY = 20  # rows that no other column counts by chance
-_YES_OR_NO = {"yes", "no", "y", "n", "t", "f", "on", "off", "none", ""}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +64,7 @@ class Reading:
     positive : of two classes
     min_frequency : of categories that are not pooled
     group_by : columns; rows that share them are not independent
+    signed : whether weights may be negative
     """
 
     weights: str | None
@@ -74,19 +74,20 @@ class Reading:
     positive: str | None
     min_frequency: float
     group_by: tuple[str, ...] = ()
+    signed: bool = False
 
     def find_inputs(
         self, columns: Columns, X: pa.Table, weight: Reals | None, levels: Levels | None = None
     ) -> Inputs:
         """What the columns of training rows hold, as an estimator will find it."""
-        given = None if weight is None else weight.astype(np.float64)
+        given = None if weight is None else np.abs(weight.astype(np.float64))
         return find_inputs(X, columns.features, Rarity(self.min_frequency, given, levels or {}))
 
 
 def read_rows(table: Table, columns: Columns, how: Reading) -> tuple[TargetColumn, Sample, Sample]:
     """What is learned, rows to train on, and rows to judge by: a part of them, or a table."""
     refuse_text(table, columns)
-    X, cells, weight, group = _read(table, columns, how.weights, how.group_by)
+    X, cells, weight, group = _read(table, columns, how, how.group_by)
     _check_gaps(table.path, X, how.gaps_allowed)
     numbers = {n: X[n].to_numpy() for n in X.column_names if pa.types.is_floating(X[n].type)}
     check_numbers(columns, numbers)
@@ -118,52 +119,7 @@ def fraction_of(validation: str) -> float | None:
 
 def _counted(weight: Reals | None, n_rows: int) -> Indices:
     """Numbers of the rows that do not have weight 0."""
-    return np.arange(n_rows) if weight is None else np.flatnonzero(weight > 0)
-
-
-def refuse_text(table: Table, columns: Columns) -> None:
-    """Name all columns of text at once, and what to do with them."""
-    encoded = *columns.categorical, *columns.orders
-    names = [name for name in columns.features if name not in encoded]
-    batch = next(iter(table.batches(names)), None) if names else None
-    texts = [] if batch is None else [n for n in names if holds_text(batch.column(n), n)]
-    if not texts:
-        return
-    assert batch is not None
-    example = batch.column(texts[0]).drop_null()[0].as_py()
-    others = [name for name in columns.features if name not in texts]
-    few = [n for n in texts if _has_few(batch.column(n))]
-    categorical = [n for n in columns.features if n in few or n in columns.categorical]
-    advice = [f"leave out such columns with `{spelled('features', *others)}`"] if others else []
-    if any(pa.types.is_temporal(batch.column(n).type) for n in texts):
-        advice += ["convert times to numbers, such as days since some date"]
-    if {str(cell).strip().lower() for cell in batch.column(texts[0]).to_pylist()} <= _YES_OR_NO:
-        advice += ["replace yes and no with 1 and 0, or true and false"]
-    advice += [f"declare categories with `{spelled('categorical', *categorical)}`"] if few else []
-    advice += ["declare those that have an order with `--ordered`"] if few else []
-    if re.fullmatch(r"\s*[+-]?\d*,\d+\s*", str(example)):
-        advice = ["write decimals with a point, as in 0.5"]
-    what = f"column {texts[0]!r} holds" if len(texts) == 1 else f"columns {', '.join(texts)} hold"
-    kinds = {_describe(batch.column(n).type) for n in texts}
-    raise ValueError(
-        f"{what} {' and '.join(sorted(kinds))}, such as {example!r:.40} in {texts[0]!r}; a "
-        "feature must hold numbers: "
-        f"{', or '.join(advice) or 'choose another table'}"
-    )
-
-
-def _describe(kind: pa.DataType) -> str:
-    if is_category(kind):
-        return "categories"
-    return "text" if is_text(kind) else "non-numeric values"
-
-
-def _has_few(column: pa.Array) -> bool:
-    """Whether a column could be one of categories."""
-    kind = column.type
-    if pa.types.is_temporal(kind) or pa.types.is_nested(kind):
-        return False
-    return len(column.unique()) <= MAX_CATEGORIES
+    return np.arange(n_rows) if weight is None else np.flatnonzero(weight != 0)
 
 
 def warn_of_counters(numbers: Mapping[str, Floats]) -> None:
@@ -178,9 +134,10 @@ def warn_of_counters(numbers: Mapping[str, Floats]) -> None:
 
 
 def _read(
-    table: Table, columns: Columns, weights: str | None, group_by: Sequence[str] = ()
+    table: Table, columns: Columns, how: Reading, group_by: Sequence[str] = ()
 ) -> tuple[pa.Table, pa.Array, Reals | None, Indices | None]:
     """Features, the cells of the target, weights, and numbers of groups."""
+    weights = how.weights
     names = [*columns.features, columns.target, *([weights] if weights else [])]
     parts: dict[str, list[pa.Array]] = {name: [] for name in names}
     labelled: dict[str, list[pa.Array]] = {name: [] for name in group_by}
@@ -197,7 +154,20 @@ def _read(
     if not weights:
         return X, cells, None, group
     given = pa.chunked_array(parts[weights]).to_numpy()
-    return X, cells, check_weights(f"--weights {weights}", given, n_rows), group
+    return X, cells, _checked(f"--weights {weights}", given, how.signed), group
+
+
+def _checked(name: str, weight: Floats, signed: bool) -> Reals:
+    """Weights, none of them missing, nor negative unless they may be."""
+    if not signed and np.nanmin(weight, initial=0.0) < 0:
+        row = int((weight < 0).argmax())
+        raise ValueError(
+            f"`{name}` is {weight[row]:g} in row {row} (data rows, counted from 0); a weight says "
+            "how often a row counts, so it must be at least 0: correct or drop such rows, or add "
+            "`--signed-weights` if the weights are meant, as sWeights are"
+        )
+    check_weights(name, np.abs(weight), len(weight))
+    return weight
 
 
 def _read_part(
@@ -307,7 +277,7 @@ def read_validation(
     """
     orders = {c.name: c.categories for c in inputs.columns if isinstance(c, Ordered)}
     table = open_tables([how.validation])
-    X, cells, weight, _ = _read(table, replace(columns, orders=orders), how.weights)
+    X, cells, weight, _ = _read(table, replace(columns, orders=orders), how)
     _check_gaps(how.validation, X, how.gaps_allowed)
     for raw in inputs.batches(X):
         codes = inputs.read(raw)
