@@ -100,6 +100,9 @@ def trigger(
         str | None,
         typer.Option(help="Column: 1 for signal events that fired without the signal (TIS)."),
     ] = None,
+    weights: Annotated[
+        str | None, typer.Option(help="Column of weights of events; some may be negative.")
+    ] = None,
     on_unseen: Annotated[str, ON_UNSEEN] = "error",
     out: Annotated[Path | None, typer.Option(help="JSON file for the results.")] = None,
     plot: Annotated[
@@ -114,6 +117,10 @@ def trigger(
     signal events with a candidate. The candidates of an event may be in several tables, those of
     signal and of background apart: --signal s.root:T --background 'b*.root:T'. A
     candidate without a score, see --on-unseen, never passes.
+
+    With --weights rates and efficiencies are sums of the weights of events, and their errors those
+    of such sums, also where some weights are negative, as sWeights are. --n-events then counts the
+    weight that was examined.
 
     The file of --out has the threshold, the rule and the fingerprint of the model; isotone export
     and isotone bundle take it as --point.
@@ -148,6 +155,7 @@ def trigger(
             keep_labels=asked.labels,
             keep_values=asked.values,
             on_unseen=policy_of(on_unseen),
+            weights=weights,
         )
         _check_kinds(candidates, given)
         return candidates
@@ -193,7 +201,7 @@ def _judge_one(
 
 _OF_ONE = (
     *("max_rate", "threshold", "rates", "group", "against", "edges", "split", "rate_by"),
-    *("examined", "tis", "plot"),
+    *("examined", "tis", "plot", "weights"),
 )
 
 
@@ -350,6 +358,6 @@ def _overlap_table(name: str, found: Overlap, edges: Floats | None) -> Table:
 
 def _texts(found: Efficiency) -> list[str]:
     return [
-        f"{value:.3f} ± {error:.3f}" if n else "–"
-        for value, error, n in zip(found.value, found.error, found.n, strict=True)
+        f"{value:.3f} ± {error:.3f}" if np.isfinite(value) else "–"
+        for value, error in zip(found.value, found.error, strict=True)
     ]

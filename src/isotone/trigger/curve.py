@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.trigger.efficiency import Efficiency
+from isotone.trigger.efficiency import Efficiency, by_group
 from isotone.trigger.working_point import Exposure, WorkingPoint, choose
 from isotone.typing import Floats
 
@@ -51,6 +51,8 @@ def rate_curve(
     exposure: Exposure,
     max_rates: Sequence[float] | Floats,
     block: NDArray[Any] | None = None,
+    weight: Floats | None = None,
+    signal_weight: Floats | None = None,
 ) -> RateCurve:
     """The efficiency against the output rate.
 
@@ -61,7 +63,8 @@ def rate_curve(
     best : the largest score of every background event with a candidate
     signal : that of every signal event
     max_rates : in Hz
-    block : as for `choose`
+    block, weight : as for `choose`
+    signal_weight : of every signal event
 
     Examples
     --------
@@ -71,13 +74,19 @@ def rate_curve(
     ([10000.0, 30000.0], [0.5, 1.0])
     """
     allowed = np.unique(np.asarray(max_rates, dtype=float))
-    points = tuple(choose(best, exposure, rate, block) for rate in allowed.tolist())
-    ranked = np.sort(signal)
-    thresholds = [point.threshold for point in points]
-    n_passed = len(signal) - np.searchsorted(ranked, thresholds, side="left")
+    points = tuple(choose(best, exposure, rate, block, weight) for rate in allowed.tolist())
     rates = np.array([point.rate for point in points])
-    n = np.full(len(points), len(signal))
-    return RateCurve(allowed, points, Efficiency(rates, n, n_passed.astype(np.int64)))
+    if signal_weight is None:
+        ranked = np.sort(signal)
+        thresholds = [point.threshold for point in points]
+        n_passed = len(signal) - np.searchsorted(ranked, thresholds, side="left")
+        n = np.full(len(points), len(signal))
+        return RateCurve(allowed, points, Efficiency(rates, n, n_passed.astype(np.int64)))
+    alone = np.zeros(len(signal))
+    each = [by_group(signal >= point.threshold, alone, signal_weight) for point in points]
+    n, n_passed = (np.array([getattr(e, name)[0] for e in each]) for name in ("n", "n_passed"))
+    sums = np.concatenate([e.sums for e in each if e.sums is not None], axis=1)
+    return RateCurve(allowed, points, Efficiency(rates, n, n_passed, sums))
 
 
 def usual_rates(rate: float, exposure: Exposure) -> Floats:

@@ -95,21 +95,31 @@ def judge(candidates: Candidates, exposure: Exposure, asked: Asked) -> Judgement
     """Find the working point that is asked for, and what passes there."""
     background = candidates.background.best(_once(asked.block, *asked.rate_by))
     background = background[np.isfinite(background.score)]
+    if candidates.weight is not None and (asked.rate_by or asked.tis):
+        raise ValueError(
+            "`weights` are not used for rates by column and for overlaps, which count events; "
+            "leave them out, or leave out `rate_by` and `tis`"
+        )
     blocks = background.labels[asked.block] if asked.block else None
     best, n_tied = background.score, 0
     if asked.threshold is not None:
-        point = at_threshold(best, exposure, asked.threshold, blocks)
+        point = at_threshold(best, exposure, asked.threshold, blocks, background.weight)
     else:
         assert asked.max_rate is not None
-        point = choose(best, exposure, asked.max_rate, blocks)
-        n_tied = _ties(best, point, exposure.n_allowed(asked.max_rate))
+        point = choose(best, exposure, asked.max_rate, blocks, background.weight)
+        if background.weight is None:
+            n_tied = _ties(best, point, exposure.n_allowed(asked.max_rate))
     signal = candidates.signal.best(_once(*asked.groups, asked.split, *asked.values))
     rates = usual_rates(asked.max_rate or point.rate, exposure)
     rates = rates if asked.rates is None else np.array(asked.rates)
-    curve = rate_curve(best, signal.score, exposure, rates, blocks)
+    weights = background.weight, signal.weight
+    curve = rate_curve(best, signal.score, exposure, rates, blocks, *weights)
     passed = signal.score >= point.threshold
-    groups = {"": by_group(passed, np.full(len(signal), "all signal"))}
-    groups |= {name: _in_order(by_group(passed, signal.labels[name])) for name in asked.groups}
+    groups = {"": by_group(passed, np.full(len(signal), "all signal"), signal.weight)}
+    groups |= {
+        name: _in_order(by_group(passed, signal.labels[name], signal.weight))
+        for name in asked.groups
+    }
     curves, edges, values = _curves(signal, passed, asked)
     shares = {
         name: rates_by(
@@ -164,7 +174,10 @@ def _curves(
     values = signal.values[asked.against]
     edges = quantile_edges(values, N_BINS) if asked.edges is None else asked.edges
     parts = _parts(signal, asked.split)
-    curves = {name: by_bin(passed[rows], values[rows], edges) for name, rows in parts.items()}
+    curves = {}
+    for name, rows in parts.items():
+        weight = None if signal.weight is None else signal.weight[rows]
+        curves[name] = by_bin(passed[rows], values[rows], edges, weight)
     return curves, edges, {name: values[rows] for name, rows in parts.items()}
 
 
@@ -174,7 +187,7 @@ def _in_order(found: Efficiency) -> Efficiency:
         order = np.argsort(found.at.astype(float), kind="stable")
     except ValueError:
         return found
-    return Efficiency(found.at[order], found.n[order], found.n_passed[order])
+    return found.take(order)
 
 
 def _parts(signal: Candidates, split: str | None) -> dict[str, Any]:

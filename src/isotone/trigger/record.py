@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import isotone
 from isotone.data.table import split_tree
 from isotone.frozen.network import FrozenNetwork
@@ -106,12 +108,13 @@ def curve_to_dict(curve: RateCurve) -> dict[str, Any]:
 
 
 def numbers(found: Efficiency) -> dict[str, Any]:
-    """Lists; null where there are no events."""
-    values = [value if n else None for value, n in zip(found.value, found.n, strict=True)]
+    """Lists; null where there are no events, or no positive weight."""
+    values = [value if np.isfinite(value) else None for value in found.value.tolist()]
+    errors = [error if np.isfinite(error) else None for error in found.error.tolist()]
     return {
         "at": found.at.tolist(),
         "efficiency": values,
-        "error": found.error.tolist(),
+        "error": errors,
         "events": found.n.tolist(),
         "passed": found.n_passed.tolist(),
     }

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.typing import Bools, Floats, Indices
+from isotone.typing import Floats, Indices
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,11 @@ class WorkingPoint:
 
 
 def choose(
-    best: Floats, exposure: Exposure, max_rate: float, block: NDArray[Any] | None = None
+    best: Floats,
+    exposure: Exposure,
+    max_rate: float,
+    block: NDArray[Any] | None = None,
+    weight: Floats | None = None,
 ) -> WorkingPoint:
     """The loosest threshold with an output rate of at most `max_rate`.
 
@@ -104,6 +108,8 @@ def choose(
     max_rate : in Hz
     block : what every event belongs to, such as the collision that several passes share; events
         of one block are not independent, and the error is that of a bootstrap of blocks
+    weight : of every event, in units of those that the exposure counts; some may be negative, and
+        then no tighter threshold exceeds the rate either
 
     Examples
     --------
@@ -111,7 +117,10 @@ def choose(
     >>> point.threshold, point.rate, point.n_passed
     (0.5000000000000001, 20000.0, 2)
     """
-    _check(best, exposure)
+    _check(best, exposure, weight)
+    if weight is not None:
+        allowed = exposure.allowed_fraction(max_rate) * exposure.n_events
+        return at_threshold(best, exposure, _loosest(best, weight, allowed), block, weight)
     n_allowed = exposure.n_allowed(max_rate)
     if n_allowed == 0:
         raise ValueError(
@@ -124,14 +133,31 @@ def choose(
     return at_threshold(best, exposure, float(loosest), block)
 
 
+def _loosest(best: Floats, weight: Floats, allowed: float) -> float:
+    """The loosest threshold at which, and above which, no more than this weight passes."""
+    values, place = np.unique(-best, return_inverse=True)  # from the tightest
+    passed = np.cumsum(np.bincount(place, weight, len(values)))
+    too_much = np.flatnonzero(passed > allowed)
+    if not len(too_much):
+        return float(-values[-1])
+    return float(np.nextafter(-values[too_much[0]], np.inf))
+
+
 def at_threshold(
-    best: Floats, exposure: Exposure, threshold: float, block: NDArray[Any] | None = None
+    best: Floats,
+    exposure: Exposure,
+    threshold: float,
+    block: NDArray[Any] | None = None,
+    weight: Floats | None = None,
 ) -> WorkingPoint:
-    """The output rate at a threshold that is given.
+    r"""The output rate at a threshold that is given.
+
+    With weights the weight that passes is :math:`\sum w`, and its variance :math:`\sum w^2`, or
+    :math:`\sum_b (\sum_{i \in b} w_i)^2` over blocks, whatever their signs.
 
     Parameters
     ----------
-    best, block : as for `choose`
+    best, block, weight : as for `choose`
 
     Examples
     --------
@@ -139,14 +165,15 @@ def at_threshold(
     >>> point.rate, point.n_passed
     (30000.0, 3)
     """
-    _check(best, exposure)
+    _check(best, exposure, weight)
     if not math.isfinite(threshold):
         raise ValueError(f"`threshold={threshold}` must be finite; choose one among the scores")
     passed = best >= threshold
     n_passed = int(passed.sum())
-    counts = _per_block(passed, block)
-    error = exposure.error(n_passed, math.sqrt(float((counts**2).sum())))
-    return WorkingPoint(threshold, exposure.rate(n_passed), error, n_passed)
+    counts = _per_block(passed if weight is None else passed * weight, block)
+    total = n_passed if weight is None else float(weight[passed].sum())
+    error = exposure.error(total, math.sqrt(float((counts**2).sum())))
+    return WorkingPoint(threshold, exposure.rate(total), error, n_passed)
 
 
 def best_scores(scores: Floats, event: NDArray[Any]) -> tuple[Floats, Indices]:
@@ -167,21 +194,23 @@ def best_scores(scores: Floats, event: NDArray[Any]) -> tuple[Floats, Indices]:
     return best, first
 
 
-def _check(best: Floats, exposure: Exposure) -> None:
+def _check(best: Floats, exposure: Exposure, weight: Floats | None = None) -> None:
     if len(best) == 0:
         raise ValueError(
             "no background event has a candidate; a rate needs some: give more events"
         )
     if not np.isfinite(best).all():
         raise ValueError("`best` holds scores that are not finite; drop such candidates first")
-    if len(best) > exposure.n_events:
+    total = len(best) if weight is None else float(weight.sum())
+    if total > exposure.n_events:
+        what = "" if weight is None else "total weight of "
         raise ValueError(
-            f"`n_events={exposure.n_events}` is less than the {len(best)} background events with "
-            "a candidate; it must count every event examined"
+            f"`n_events={exposure.n_events}` is less than the {what}{total:.10g} background "
+            "events with a candidate; it must count every event examined"
         )
 
 
-def _per_block(passed: Bools, block: NDArray[Any] | None) -> Floats:
+def _per_block(passed: NDArray[Any], block: NDArray[Any] | None) -> Floats:
     if block is None:
         return passed.astype(float)
     return np.bincount(np.unique(block, return_inverse=True)[1], passed).astype(float)
