@@ -19,7 +19,7 @@ from isotone.export.sql import postgresql, select
 from isotone.export.sql.databases import fetch
 from isotone.export.sql.expression import Dialect
 from isotone.export.sql.select import Sql
-from isotone.export.sql.tables import Table
+from isotone.export.sql.tables import ConstantTable
 from isotone.frozen.steps import Dense, Members, Sort
 from isotone.inputs.chain import Inputs
 from isotone.inputs.knots import Knots
@@ -144,7 +144,7 @@ def test_tables_are_read_exactly(dialect: Dialect) -> None:
     largest = sys.float_info.max
     ends = [largest, -largest, 5e-324, -5e-324, sys.float_info.min, 2.0**53, 2.0**70, 0.1, 0.0]
     values = [*drawn[np.isfinite(drawn)].tolist(), *ends]
-    text = Table("t", "x", {"a": values, "b": values[::-1]}).text(dialect)
+    text = ConstantTable("t", "x", {"a": values, "b": values[::-1]}).text(dialect)
     query = f"WITH {text} SELECT place, a, b FROM t ORDER BY place"
     found = np.array(select._RUN[dialect](query, "data", {"x": [0.0]}), np.float64)
     assert found.T.tolist() == [list(range(len(values))), values, values[::-1]]

@@ -4,9 +4,9 @@ Both are followed step by step. If their units differ by at most d and W, b beca
 
 .. math:: |W h + b - W' h' - b'| \le |W - W'|\,|h'| + |W|\,d + |b - b'|
 
-where the largest |h'| are those of `isotone.certificate.widths`. The bound holds for every row
-whose scaled inputs lie within the clip of the network in fixed point, as computed: the rounding
-error of the other network and both grids are included. All arithmetic is rounded upward.
+where the largest sizes of h' are those of `isotone.certificate.widths`. The bound holds for every
+row whose scaled inputs lie within the clip of the network in fixed point, as computed: the
+rounding error of the other network and both grids are included. All arithmetic is rounded upward.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from isotone.typing import Floats
 
 
 def distances(frozen: FrozenNetwork, steps: Steps, fixed: FrozenNetwork) -> Floats:
-    """Bounds on |score of `frozen` − score of `fixed`|, (n_outputs,).
+    """Bounds on how far scores of `frozen` and `fixed` are apart, (n_outputs,).
 
     Parameters
     ----------

@@ -97,9 +97,9 @@ class OfClass(Table):
 def open_tables(paths: Sequence[str]) -> Table:
     """One table of all that is named: files, trees, directories of Parquet files, and patterns.
 
-    A pattern such as "data/2024*.root:DecayTree" stands for the files that match it, in the order
-    of their names, and "file.root:*" for the trees of a file that match. Parquet files alone are a
-    data set, which may be larger than memory.
+    A pattern such as ``data/2024*.root:DecayTree`` stands for the files that match it, in the
+    order of their names, and ``file.root:*`` for the trees of a file that match. Parquet files
+    alone are a data set, which may be larger than memory.
 
     Examples
     --------

@@ -2,7 +2,7 @@ r"""The networks of LHCb's trigger: what its evaluators read from JSON, as a `Fr
 
 Allen (HLT1) and the topological lines of HLT2 evaluate in float32
 
-.. math:: r(z) = g(z) + \lambda \textstyle\sum_i s_i z_i, \qquad
+.. math:: r(z) = g(z) + \lambda {\textstyle\sum_i} s_i z_i, \qquad
           \text{passes if } 1 / (1 + e^{-r}) > \text{cut},
 
 where g has dense layers with GroupSort of pairs between them. A file for Allen may have

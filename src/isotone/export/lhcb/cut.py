@@ -3,8 +3,8 @@ r"""Cut: a threshold on the score as one on the sigmoid, which the evaluators co
 A candidate passes here if its score is at least T, there if the computed sigmoid s exceeds the
 cut. Take the float32 p nearest to the sigmoid of T, and the next smaller float32 as the cut: s
 exceeds it if and only if s ≥ p. With a computed exponential of relative error at most
-(3 + 1.2 |r|) 2⁻²³, a rounded sum and a division within 2 units in the last place, as with CUDA's
-fast mathematics,
+:math:`(3 + 1.2 |r|)\, 2^{-23}`, a rounded sum and a division within 2 units in the last
+place, as with CUDA's fast mathematics,
 
 .. math:: |s - \sigma(r)| \le \sigma(r)\, h, \qquad
           h = \bigl((3 + 1.2 |r|)(1 - \sigma(r)) + 3\bigr)\, 2^{-23}\,(1 + 2^{-10}),

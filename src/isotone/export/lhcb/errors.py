@@ -4,7 +4,7 @@ Let F be the exact function of the numbers in the file, on the box of raw inputs
 are proved as for any network: λ' is at least the slope of g. The evaluator computes F in float32
 with an error of at most
 
-.. math:: E = E_{32} + \textstyle\sum_i (\lambda' |s_i| + L_i)\, 3 \cdot 2^{-23} |z_i|,
+.. math:: E = E_{32} + {\textstyle\sum_i} (\lambda' |s_i| + L_i)\, 3 \cdot 2^{-23} |z_i|,
 
 E₃₂ for every order of summation, with or without fused multiply-add, and the sum, only where there
 is a rescaling, for its subtraction and division. A sum from 0 over n inputs with the bias added
@@ -12,7 +12,7 @@ last has n + 1 roundings, as one from the bias on. Its responses are monotone up
 
 From the model's score they are at most
 
-.. math:: T = E_{model} + E + D + \textstyle\sum_i (|r_i| + L_i)\, \delta_i
+.. math:: T = E_{model} + E + D + {\textstyle\sum_i} (|r_i| + L_i)\, \delta_i
 
 away: D is what rounding the folded numbers to float32 changes, followed through the layers, and δ
 is how far the model's snapped input is from the exact one.

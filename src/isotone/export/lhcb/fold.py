@@ -3,11 +3,11 @@ r"""Fold: a frozen network as the numbers of LHCb's evaluators, which scale and 
 With the model's scaled input u = a (x − c) and the evaluator's z, where x = w z + m,
 
 .. math:: W u + b = (W a w)\, z + (b + W a (m - c)), \qquad
-          \textstyle\sum_i r_i u_i = \lambda' \sum_i s_i z_i + \text{constant},
+          {\textstyle\sum_i} r_i u_i = \lambda' \sum_i s_i z_i + \text{constant},
 
 so that the scaling goes into the first layer, and what is constant into the last bias. The
-evaluator has one λ': every directed column needs the same |rᵢ| aᵢ wᵢ. Without a rescaling, w = 1
-and m = 0, it must be so in raw units; with one, w is chosen so that it is.
+evaluator has one λ': every directed column needs the same size of rᵢ aᵢ wᵢ. Without a rescaling,
+w = 1 and m = 0, it must be so in raw units; with one, w is chosen so that it is.
 
 Weights are rounded to float32 toward zero, and the columns of the first layer shrunk until the
 slopes of the numbers in the file, bounded by the certificate's own bounds, are within λ'.

@@ -19,7 +19,7 @@ from isotone.export.sql.expression import (
     integer_and_exponent,
     literal,
 )
-from isotone.export.sql.tables import Columns, Table
+from isotone.export.sql.tables import Columns, ConstantTable
 
 _COARSEST = 2000  # more than the scalings by powers of two in `formulas` make fine
 _MOST_COLUMNS = 1664  # of a SELECT in PostgreSQL
@@ -260,7 +260,7 @@ class Statement:
         own = f"{self._prefix}{stage} AS {self._kept(stage)}({body})"
         return ",\n".join([*(table.text(self.dialect) for table in tables), own])
 
-    def _tables(self, stage: int, definitions: Iterable[Expression]) -> list[Table]:
+    def _tables(self, stage: int, definitions: Iterable[Expression]) -> list[ConstantTable]:
         """What a stage joins."""
         by_place: defaultdict[str, Columns] = defaultdict(dict)
         for x in definitions:
@@ -268,7 +268,7 @@ class Statement:
                 by_place[self._place_of[name]][name] = self._values[name]
         most = _MOST_LOOKED_UP[self.dialect]
         parts = [(p, part) for p, columns in by_place.items() for part in _narrow(columns, most)]
-        return [Table(f"{self._prefix}{stage}_{k}", *part) for k, part in enumerate(parts)]
+        return [ConstantTable(f"{self._prefix}{stage}_{k}", *part) for k, part in enumerate(parts)]
 
     def _kept(self, stage: int) -> str:
         """PostgreSQL streams rows through stages, and plans in the square of how many it does."""

@@ -18,7 +18,7 @@ _LARGEST_SHIFT = 62  # 2 to this power is an integer of SQLite
 
 
 @dataclass(frozen=True)
-class Table:
+class ConstantTable:
     """A constant table.
 
     Parameters
