@@ -47,18 +47,18 @@ ISOTONE_INLINE Halves widen(Vector<float> x) {
 // rounded.
 template <bool log, bool round>
 struct Snap {
-    double clip, grid, cells;
+    double clip, magic;
 
+    // Numbers near `magic` are multiples of the grid: adding it rounds, ties to even.
     template <class T>
-    explicit Snap(const Model<T>& model)
-        : clip(model.clip), grid(model.grid), cells(round ? 1.0 / model.grid : 0.0) {}
+    explicit Snap(const Model<T>& model) : clip(model.clip), magic(0x1.8p52 * model.grid) {}
 
     ISOTONE_INLINE Doubles operator()(const Feature& feature, Doubles x) const {
         if constexpr (log)
             x = logarithm(maximum(x + feature.offset, broadcast<Doubles>(feature.floor)));
         Doubles u = (x - feature.center) * feature.factor;
         u = minimum(maximum(u, broadcast<Doubles>(-clip)), broadcast<Doubles>(clip));
-        return round ? round_even(u * cells) * grid + 0.0 : u;
+        return round ? (u + magic) - magic : u;
     }
 
     template <class T>

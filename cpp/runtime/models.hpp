@@ -84,6 +84,24 @@ constexpr int count_columns(const Model<T>& model) {
     return model.n_sources > 0 ? model.n_sources : model.n_features;
 }
 
+// Long sums err more than short ones. A model in single precision with a grid promises that its
+// scores are monotone to the last bit, and sums in parts: inputs of a dense step are added one
+// after the other within a part, of the first one from the bias on and of others from zero, and
+// then the parts; the residual is summed on its own and added last. All other sums are formed
+// one term after the other.
+template <class T>
+constexpr bool sums_in_parts(const Model<T>& model) {
+    return sizeof(T) == 4 && model.grid > 0.0;
+}
+
+// Inputs of a part: all if there are at most 8, otherwise two parts or more of at most 32. Of at
+// most 8 where there is one output, as these cost little.
+constexpr int find_part(int n_in, int n_out) {
+    if (n_in <= 8) return n_in;
+    const int most = n_out == 1 ? 8 : 32, n_parts = (n_in + most - 1) / most;
+    return n_parts < 2 ? (n_in + 1) / 2 : (n_in + n_parts - 1) / n_parts;
+}
+
 // One feature of a batch: event e is at `data` + e * `stride` bytes, float if `single`.
 struct Column {
     const void* data;

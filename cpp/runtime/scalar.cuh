@@ -182,17 +182,36 @@ ISOTONE_BOTH void exchange(T& a, T& b) {
     a = low;
 }
 
-// out = start + W h, input after input; `weight` is [n_in][n_out], `out` may be `start`.
-template <int n_in, int n_out, class T>
+// out = start + W h, in parts of `part` inputs, see isotone.hpp; `weight` is [n_in][n_out], `out`
+// may be `start`.
+template <int n_in, int n_out, int part, class T>
 ISOTONE_BOTH void dense(const T* weight, const T* start, const T* h, T* out) {
     constexpr bool is_small = n_in * n_out <= 4096;
     (void)is_small;  // the host does not ask
     ISOTONE_UNROLL(is_small ? n_out : 1)
     for (int j = 0; j < n_out; ++j) {
-        T sum = start[j];
+        T sum = start[j], before = sum;
         ISOTONE_UNROLL(is_small ? n_in : 1)
-        for (int k = 0; k < n_in; ++k) sum = accumulate(sum, weight[k * n_out + j], h[k]);
-        out[j] = sum;
+        for (int k = 0; k < n_in; ++k) {
+            if (k > 0 && k % part == 0) {
+                before = k == part ? sum : add(before, sum);
+                sum = T(0);
+            }
+            sum = accumulate(sum, weight[k * n_out + j], h[k]);
+        }
+        out[j] = part < n_in ? add(before, sum) : sum;
+    }
+}
+
+// out = g + r u, where the sum of all r u is formed first; `out` may be `g`.
+template <int n_in, int n_out, class T>
+ISOTONE_BOTH void add_residual(const T* residual, const T* g, const T* u, T* out) {
+    ISOTONE_UNROLL(n_out <= 64 ? n_out : 1)
+    for (int j = 0; j < n_out; ++j) {
+        T sum = T(0);
+        ISOTONE_UNROLL(n_in <= 64 ? n_in : 1)
+        for (int k = 0; k < n_in; ++k) sum = accumulate(sum, residual[k * n_out + j], u[k]);
+        out[j] = add(g[j], sum);
     }
 }
 
@@ -258,6 +277,15 @@ ISOTONE_BOTH T snap(double x, bool log, double offset, double floor, double cent
     x = minimum(maximum(multiply(add(x, -center), factor), -clip), clip);
     if (grid > 0.0) x = add(multiply(round_even(multiply(x, 1.0 / grid)), grid), 0.0);
     return static_cast<T>(x);
+}
+
+// The same in single precision, without a logarithm, for clips of at most 2^22 cells: differences,
+// products and sums are rounded, and rounding is monotone. Numbers near `magic` are multiples of the
+// grid, so that adding it rounds to the grid, ties to even.
+ISOTONE_BOTH float snap_single(float x, float center, float factor, float clip, float grid) {
+    const float scaled = multiply(add(x, -center), factor), magic = 0x1.8p23f * grid;
+    const float u = scaled < -clip ? -clip : clip < scaled ? clip : scaled;
+    return add(add(u, magic), -magic);
 }
 
 // ---- copies of columns --------------------------------------------------------------------

@@ -29,7 +29,7 @@ std::size_t score_tile(const Model<T>& model, const Column* columns, std::size_t
         add_residual_copies(model, static_cast<const V*>(u), h, tile);
     else
         dense<true>(model.residual, static_cast<const T*>(nullptr), model.n_features,
-                    model.n_outputs, u, h, tile);
+                    model.n_outputs, sums_in_parts(model) ? 0 : model.n_features, u, h, tile);
     const T* scores = reinterpret_cast<const T*>(h);
     const int m = model.n_outputs;
     if (m == 1)  // a loop that compilers turn into vectors
@@ -60,7 +60,7 @@ std::size_t score_one(const Model<T>& model, const Column* columns, T fill, T* o
         add_residual_copies(model, static_cast<const T*>(u), h, 1);
         __builtin_memcpy(out, h, model.n_outputs * sizeof(T));
     } else {
-        dense_one(model.residual, h, model.n_features, model.n_outputs, u, out);
+        add_residual_one(model, h, u, out);
     }
     const bool good = all(finite);
     for (int j = 0; j < model.n_outputs; ++j) out[j] = good ? out[j] + T(0) : fill;

@@ -41,8 +41,8 @@ ISOTONE_INLINE void run_comparator(V* w, V* v) {
 }
 
 // Sorts the n wires at v, and computes `outs` of n units for another vector: out = b + W h, input
-// after input as in `dense_block`. All pointers are to the first of the units.
-template <int n, int outs, class V>
+// after input, in parts as in `dense_block`. All pointers are to the first of the units.
+template <int n, int outs, int part, class V>
 ISOTONE_INLINE void sort_beside_dense(V* v, const Element<V>* weight, const Element<V>* bias,
                                       const V* h, V* out) {
     constexpr int size = static_sorting_network<n>.size;
@@ -53,31 +53,40 @@ ISOTONE_INLINE void sort_beside_dense(V* v, const Element<V>* weight, const Elem
         run_comparator<n, k>(w, v);
         constexpr int i = k * n / size;
         if constexpr (i < (k + 1) * n / size) {
+            if constexpr (i > 0 && i % part == 0)
+                unroll<outs>([&](auto j) ISOTONE_LAMBDA {
+                    out[j * full_tile] = i == part ? sum[j] : out[j * full_tile] + sum[j];
+                    sum[j] = V{};
+                });
             const V x = h[i * full_tile];
             unroll<outs>([&](auto j) ISOTONE_LAMBDA {
                 sum[j] = accumulate(sum[j], broadcast<V>(weight[i * n + j]), x);
             });
         }
     });
-    unroll<outs>([&](auto j) ISOTONE_LAMBDA { out[j * full_tile] = sum[j]; });
+    unroll<outs>([&](auto j) ISOTONE_LAMBDA {
+        out[j * full_tile] = part < n ? out[j * full_tile] + sum[j] : sum[j];
+    });
 }
 
 // Sorts n units of a full tile, computes out = b + W h and sorts that too. While units of vector v
 // are computed, the inputs of the next one are sorted, and what came out for the one before.
-template <int n, class V>
+template <int n, int part, class V>
 void sort_dense_sort(const Element<V>* weight, const Element<V>* bias, V* h, V* out) {
     constexpr int tile = full_tile, half = n / 2, rest = n - half;
     V* const second = out + half * tile;
     sort_unrolled<n>(h, FullTile());
     for (int v = 0; v < tile; ++v) {
         if (v + 1 < tile)
-            sort_beside_dense<n, half>(h + v + 1, weight, bias, h + v, out + v);
+            sort_beside_dense<n, half, part>(h + v + 1, weight, bias, h + v, out + v);
         else
-            dense_block<half, 1, false>(weight, bias, n, n, 0, h + v, out + v, tile);
+            dense_block<half, 1, false>(weight, bias, n, n, part, 0, h + v, out + v, tile);
         if (v > 0)
-            sort_beside_dense<n, rest>(out + v - 1, weight + half, bias + half, h + v, second + v);
+            sort_beside_dense<n, rest, part>(out + v - 1, weight + half, bias + half, h + v,
+                                             second + v);
         else
-            dense_block<rest, 1, false>(weight + half, bias, n, n, half, h + v, second + v, tile);
+            dense_block<rest, 1, false>(weight + half, bias, n, n, part, half, h + v, second + v,
+                                        tile);
     }
     sort_unrolled<n>(out + tile - 1, FullTile());
 }
@@ -96,7 +105,7 @@ __attribute__((noinline)) void sort_vector(V* v) {
 
 // As `sort_dense_sort`, for pairs of vectors.
 template <int n, class V>
-void sort_between_dense(const Element<V>* weight, const Element<V>* bias, V* h, V* out) {
+void sort_between_dense(const Element<V>* weight, const Element<V>* bias, int part, V* h, V* out) {
     constexpr int tile = full_tile, outs = n_accumulators<Element<V>> / 2;
     for (int v = 0; v < 2; ++v) sort_vector<n>(h + v);
     for (int v = 0; v < tile; v += 2, h += 2, out += 2) {
@@ -104,11 +113,12 @@ void sort_between_dense(const Element<V>* weight, const Element<V>* bias, V* h, 
         int next = v + 2 < tile ? 0 : 2;
         const int end = v > 0 ? 4 : 2;
         for (int j = 0; j + outs <= n; j += outs) {
-            dense_block<outs, 2, false>(weight + j, bias, n, n, j, h, out + j * tile, tile);
+            dense_block<outs, 2, false>(weight + j, bias, n, n, part, j, h, out + j * tile, tile);
             if (next < end) sort_vector<n>(others[next++]);
         }
         if constexpr (n % outs != 0)
-            dense_units<n % outs, 2, false>(weight, bias, n, n, n / outs * outs, h, out, tile);
+            dense_units<n % outs, 2, false>(weight, bias, n, n, part, n / outs * outs, h, out,
+                                            tile);
         while (next < end) sort_vector<n>(others[next++]);
     }
     for (int v = 1; v <= 2; ++v) sort_vector<n>(out - v);
@@ -116,21 +126,30 @@ void sort_between_dense(const Element<V>* weight, const Element<V>* bias, V* h, 
 
 // The same for three steps from `first` on, if they are such steps; returns whether they were.
 template <int n, class V>
-ISOTONE_INLINE bool try_sort_dense_sort(const Step<Element<V>>& dense, V* h, V* out) {
-    if constexpr (fit_together<n, V>) sort_dense_sort<n>(dense.weight, dense.bias, h, out);
-    if constexpr (take_turns<n, V>) sort_between_dense<n>(dense.weight, dense.bias, h, out);
+ISOTONE_INLINE bool try_sort_dense_sort(const Step<Element<V>>& dense, V* h, V* out,
+                                        bool in_parts) {
+    constexpr int part = find_part(n, n);
+    if constexpr (fit_together<n, V>) {
+        if (in_parts && part < n)
+            sort_dense_sort<n, part>(dense.weight, dense.bias, h, out);
+        else
+            sort_dense_sort<n, n>(dense.weight, dense.bias, h, out);
+    }
+    if constexpr (take_turns<n, V>)
+        sort_between_dense<n>(dense.weight, dense.bias, in_parts ? part : n, h, out);
     return fit_together<n, V> || take_turns<n, V>;
 }
 
 template <int... sizes, class V>
 ISOTONE_INLINE bool sort_dense_sort(Unrolled<sizes...>, const Step<Element<V>>* first,
-                                    [[maybe_unused]] V* h, [[maybe_unused]] V* out, int tile) {
+                                    [[maybe_unused]] V* h, [[maybe_unused]] V* out, int tile,
+                                    [[maybe_unused]] bool in_parts) {
     const auto &before = first[0], &dense = first[1], &after = first[2];
     const int n = before.group_size;
     if (tile != full_tile || before.kind != Kind::sort || before.n_in != n) return false;
     if (dense.kind != Kind::dense || dense.n_out != n) return false;
     if (after.kind != Kind::sort || after.group_size != n) return false;
-    return ((n == sizes && try_sort_dense_sort<sizes>(dense, h, out)) || ...);
+    return ((n == sizes && try_sort_dense_sort<sizes>(dense, h, out, in_parts)) || ...);
 }
 
 }  // namespace isotone::ISOTONE_ISA

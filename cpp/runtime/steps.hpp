@@ -143,7 +143,10 @@ V* run_steps(const Model<Element<V>>& model, const V* u, V* h, int tile) {
     for (const auto* step = model.steps; step != end; ++step) {
         const int n = step->n_in * tile;
         if (step->kind == Kind::dense) {
-            dense<false>(step->weight, step->bias, step->n_in, step->n_out, from, spare, tile);
+            const int part =
+                sums_in_parts(model) ? find_part(step->n_in, step->n_out) : step->n_in;
+            dense<false>(step->weight, step->bias, step->n_in, step->n_out, part, from, spare,
+                         tile);
             turn();
             continue;
         }
@@ -173,7 +176,8 @@ V* run_steps(const Model<Element<V>>& model, const V* u, V* h, int tile) {
         // what was kept, and u for the residual, stay as they are
         if (from != h) __builtin_memcpy(h, from, n * sizeof(V));
         from = h;
-        if (end - step > 2 && sort_dense_sort(Sizes(), step, h, spare, tile)) {
+        if (end - step > 2 &&
+            sort_dense_sort(Sizes(), step, h, spare, tile, sums_in_parts(model))) {
             turn();
             step += 2;
             continue;

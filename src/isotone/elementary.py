@@ -89,4 +89,4 @@ def divides(grid: float, clip: float) -> bool:
     if not 0 < grid < np.inf or np.frexp(grid)[0] != 0.5:
         return False
     cells = clip / grid
-    return cells <= 2.0**52 and cells == np.rint(cells)
+    return cells <= 2.0**51 and cells == np.rint(cells)

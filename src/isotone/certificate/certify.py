@@ -26,6 +26,7 @@ from isotone.certificate.missing import (
     judge_missing,
     promise_nothing,
 )
+from isotone.certificate.ordered import find_errors
 from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts, shift_ranges
 from isotone.certificate.slopes import Interval, Slope, find_slopes, slope_range
 from isotone.certificate.verdicts import Verdict, by_column, judge
@@ -274,7 +275,8 @@ class Certificate:
                 "outputs that are values: freeze one that scores what is to be decided"
             )
         low, high = slope_range(self.frozen.residual, self._slope_bounds)
-        return self._decide(threshold, low[0], high[0], self.rounding_errors[0])
+        order = float(find_errors(self.frozen).order[0])
+        return self._decide(threshold, low[0], high[0], self.rounding_errors[0], order)
 
     @ieee_arithmetic()
     def along(self, direction: JointDirection) -> tuple[JointVerdict, ...]:
@@ -303,15 +305,20 @@ class Certificate:
         high = -subtract_down(subtract_down(frozen.residual, frozen.residual[k]), slopes)
         errors = add(self.rounding_errors[k], self.rounding_errors).tolist()
         return {
-            other: self._decide(0.0, low[other], high[other], errors[other])
+            other: self._decide(0.0, low[other], high[other], errors[other], errors[other])
             for other in range(frozen.n_outputs)
             if other != k
         }
 
-    def _decide(self, threshold: float, low: Floats, high: Floats, error: float) -> Decisions:
-        """Decisions about a score whose slopes along inputs of the network are in [low, high]."""
+    def _decide(
+        self, threshold: float, low: Floats, high: Floats, error: float, order: float
+    ) -> Decisions:
+        """Decisions about a score whose slopes along inputs of the network are in [low, high].
+
+        Its error, and that which matters for its order, are as in `ordered.Errors`.
+        """
         grid = self.frozen.grid
-        margin = math.inf if grid is None else divide(multiply(2.0, error), grid)
+        margin = math.inf if grid is None else divide(multiply(2.0, order), grid)
         least = np.maximum(low, -high)  # slope in the direction in which the score rises
         return Decisions(
             copies=self._copies,
@@ -344,13 +351,14 @@ def certify(frozen: FrozenNetwork) -> Certificate:
     """Examine the stored numbers of a network and say what they guarantee."""
     check_network("`certify` examines", frozen)
     slope_bounds = bounds.slopes(frozen.steps, frozen.n_features)
-    errors = bounds.rounding_errors(frozen)
+    found = find_errors(frozen)
+    errors = found.score
     constants = (
         bounds.steepest(slope_bounds, frozen.lipschitz)
         if frozen.metric == "1"
         else bounds.constants(frozen.steps, frozen.lipschitz, frozen.metric)
     )
-    verdicts = by_column(frozen, judge(frozen, slope_bounds, errors))
+    verdicts = by_column(frozen, judge(frozen, slope_bounds, found.order))
     kept = all(v.real and v.computed is not False for v in verdicts)
     kept = kept and bool(np.all(np.isfinite(errors)))
     joint = tuple(

@@ -20,7 +20,7 @@ from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.program import Language
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort
 from isotone.rounding import add, multiply, total, totals
-from isotone.typing import Floats, Reals
+from isotone.typing import Floats, Indices, Reals
 
 # bits that hold every whole number, the least exponent of a unit, and where overflow is near
 _FORMATS = {"float64": (53, -1000, 2.0**1000), "float32": (24, -100, 2.0**100)}
@@ -97,10 +97,15 @@ def inputs_of(frozen: FrozenNetwork) -> Whole:
 
 def lattice(numbers: Reals) -> int:
     """The largest k such that all numbers are whole numbers of 2^k."""
+    return int(lowest_digits(numbers).min())
+
+
+def lowest_digits(numbers: Reals) -> Indices:
+    """The largest k such that each is a whole number of 2^k."""
     mantissa, exponent = np.frexp(np.asarray(numbers, np.float64))
     digits = np.ldexp(mantissa, 53).astype(np.int64)
     lowest = np.frexp((digits & -digits).astype(np.float64))[1] - 1
-    return int(np.where(digits == 0, _NO_NUMBER, exponent - 53 + lowest).min())
+    return np.where(digits == 0, _NO_NUMBER, exponent - 53 + lowest)
 
 
 class WholeNumbers(Language[Whole]):

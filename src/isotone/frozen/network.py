@@ -204,7 +204,7 @@ class FrozenNetwork:
         if self.grid is not None and not all(divides(self.grid, end) for end in ends):
             raise ValueError(
                 f"`clip={self.clip}` and `grid={self.grid}` do not fit: the grid must be a power "
-                "of two that divides the clip, and 1 if there are knots, into at most 2**52 "
+                "of two that divides the clip, and 1 if there are knots, into at most 2**51 "
                 "parts, as 2**-20 divides 1024"
             )
 

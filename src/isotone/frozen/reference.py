@@ -58,10 +58,12 @@ def _forward(frozen: FrozenNetwork, table: Reals) -> Reals:
     residual, copies = frozen.residual.astype(frozen.precision), frozen.copies
     if copies is None:
         u = np.ascontiguousarray(frozen.snap(table).T)
-        result = accumulate(Units().run(frozen.steps, u).copy(), residual, u)
+        units = Units(in_parts=sums_in_parts(frozen))
+        result = units.add_residual(units.run(frozen.steps, u).copy(), residual, u)
     else:
         cells = copies.cells(table)
-        g = Units(copies, cells).run(frozen.steps, cells.phi, copies=True)
+        units = Units(copies, cells, sums_in_parts(frozen))
+        g = units.run(frozen.steps, cells.phi, copies=True)
         result = accumulate_cells(g.copy(), residual, copies, cells)
     return result + np.zeros((), result.dtype)  # turns -0.0 into 0.0: sorting may mix them up
 
@@ -72,13 +74,29 @@ class Units(Language[Reals]):
     Parameters
     ----------
     copies, cells : where dense steps on copies of columns look up what to add
+    in_parts : see `sums_in_parts`
     """
 
-    def __init__(self, copies: Copies | None = None, cells: Cells | None = None) -> None:
-        self.copies, self.cells = copies, cells
+    def __init__(
+        self, copies: Copies | None = None, cells: Cells | None = None, in_parts: bool = False
+    ) -> None:
+        self.copies, self.cells, self.in_parts = copies, cells, in_parts
 
     def dense(self, step: Dense, h: Reals) -> Reals:
-        return accumulate(_repeat(step.bias, h), step.weight, h)
+        """Within a part input after input, the first one from the bias on; then the parts."""
+        result = _repeat(step.bias, h)
+        n_out, n_in = step.weight.shape
+        for part in parts_of(n_in, n_out, self.in_parts):
+            start = np.zeros_like(result) if part.start else result
+            found = accumulate(start, step.weight[:, part], h[part])
+            result = result + found if part.start else found
+        return result
+
+    def add_residual(self, g: Reals, residual: Reals, u: Reals) -> Reals:
+        """g + r u: input after input, or the sum of the inputs first."""
+        if self.in_parts:
+            return g + accumulate(np.zeros_like(g), residual, u)
+        return accumulate(g, residual, u)
 
     def look_up(self, step: Dense, h: Reals) -> Reals:
         assert self.copies is not None
@@ -98,12 +116,28 @@ class Units(Language[Reals]):
         return reduce(np.add, (np.multiply(w, part, dtype=h.dtype) for w, part in parts))
 
 
+def sums_in_parts(frozen: FrozenNetwork) -> bool:
+    """Whether long sums are formed in parts, which errs less: in float32, if there is a grid."""
+    return frozen.precision == "float32" and frozen.grid is not None
+
+
+def parts_of(n_in: int, n_out: int, in_parts: bool) -> list[slice]:
+    """The inputs of a dense step in equal parts: two or more of at most 32.
+
+    Of at most 8 if there is one output, as these cost little; only one if there are 8 inputs.
+    """
+    most = 8 if n_out == 1 else 32
+    n_parts = max(2, -(-n_in // most)) if in_parts and n_in > 8 else 1
+    size = -(-n_in // n_parts)
+    return [slice(start, min(start + size, n_in)) for start in range(0, n_in, size)]
+
+
 def _repeat(bias: Reals, h: Reals) -> Reals:
     return np.repeat(bias[:, None], h.shape[1], axis=1)
 
 
 def accumulate(result: Reals, weight: Reals, h: Reals) -> Reals:
-    """Add W h to `result` in place, input after input: one order of summation for every event."""
+    """Add W h to `result` in place, input after input, in the same order for every event."""
     product = np.empty_like(result)
     for k in range(weight.shape[1]):
         np.multiply(weight[:, k, None], h[k], out=product)

@@ -2,23 +2,28 @@
 
 Every event is one thread. Shapes are constants, so that units live in registers, and comparators
 are written out. In float64 products and sums are the rounded ones that no compiler fuses: the bits
-of the engine. The runtime part is `cpp/runtime/scalar.cuh`.
+of the engine. A network that is monotone to the last bit in float32 is computed without any
+operation in double precision, scaling included, unless it takes logarithms or encodes columns:
+every operation before the grid is rounded, hence monotone. The runtime part is
+`cpp/runtime/scalar.cuh`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isotone.compiled import engine
-from isotone.export.claim import Claim
+from isotone.export import exactness
+from isotone.export.claim import Arithmetic, Claim
 from isotone.export.native import source
 from isotone.export.native.header import Header
 from isotone.frozen.lookup import Copies
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.program import Language
+from isotone.frozen.reference import parts_of, sums_in_parts
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort
-from isotone.typing import Reals
+from isotone.typing import Floats, Reals
 
 RUNTIME = Path(engine.__file__).with_name("scalar.cuh")  # installed beside the extension
 
@@ -29,12 +34,36 @@ class Cuda(Header):
 
     suffix = ".cuh"
 
+    def tolerance(self, frozen: FrozenNetwork) -> Floats:
+        """Scaling in float32 may put a number into the next cell of the grid."""
+        if not is_single(frozen):
+            return super().tolerance(frozen)
+        return exactness.within(frozen, "float32", exactness.float32_shift(frozen))
+
+    def largest(self, frozen: FrozenNetwork) -> float:
+        return exactness.FLOAT32_LARGEST if is_single(frozen) else super().largest(frozen)
+
+    def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
+        found = super().arithmetic(frozen)
+        if not is_single(frozen):
+            return found
+        words = "float32, scaling included, sums in the order of the model"
+        return replace(found, words=words)
+
     def files(self, frozen: FrozenNetwork, name: str, found: Claim) -> dict[str, str]:
         decision = self.decision("constexpr", "ISOTONE_BOTH ")
         return {
             f"{name}.cuh": to_header(frozen, name, found, decision),
             "example.cu": _EXAMPLE.format(name=name),
         }
+
+
+def is_single(frozen: FrozenNetwork) -> bool:
+    """Whether also scaling, clamping and snapping are done in float32."""
+    if not sums_in_parts(frozen) or frozen.copies is not None or not frozen.inputs.is_plain:
+        return False
+    assert frozen.grid is not None
+    return not frozen.scaling.log.any() and frozen.clip <= 2.0**22 * frozen.grid
 
 
 def to_header(frozen: FrozenNetwork, name: str, found: Claim, decision: str = "") -> str:
@@ -50,11 +79,12 @@ def to_header(frozen: FrozenNetwork, name: str, found: Claim, decision: str = ""
         runtime=RUNTIME.read_text(encoding="utf-8"),
         facts=source.constants(frozen, found, "constexpr"),
         functions="\n\n".join(code.functions),
+        raw="float" if is_single(frozen) else "double",
         input="Number" if copies is None else "scalar::Cell<Number>",
         inputs="\n".join(preparation(frozen)),
         encoding="\n".join(f"    {line}" for line in encoding(frozen)),
         residual=source.numbers(residual, frozen.precision, " " * 8),
-        add="dense" if copies is None else "look_up",
+        add=_residual_sum(frozen),
         steps="\n".join(f"    {line}" for line in code.lines),
         last=last.name,
         score="using Score = Number;" if one else _SCORE,
@@ -75,27 +105,32 @@ class _Code(Language[_Array]):
 
     def __init__(self, frozen: FrozenNetwork) -> None:
         self.precision, self.copies = frozen.precision, frozen.copies
+        self.in_parts = sums_in_parts(frozen)
         self.functions: list[str] = []
         self.lines: list[str] = []
         self._sizes: set[int] = set()
         self._n_arrays = 0
 
     def dense(self, step: Dense, h: _Array) -> _Array:
-        return self._dense("dense", h, step.weight.T, step.bias, step.weight.shape[1])
+        n_in = step.weight.shape[1]
+        part = parts_of(n_in, len(step.bias), self.in_parts)[0].stop
+        return self._dense("dense", h, step.weight.T, step.bias, n_in, f", {part}")
 
     def look_up(self, step: Dense, h: _Array) -> _Array:
         assert self.copies is not None
         tables = self.copies.interleaved(step.weight)
         return self._dense("look_up", h, tables, step.bias, len(self.copies.counts))
 
-    def _dense(self, kind: str, h: _Array, weight: Reals, bias: Reals, n_in: int) -> _Array:
+    def _dense(
+        self, kind: str, h: _Array, weight: Reals, bias: Reals, n_in: int, part: str = ""
+    ) -> _Array:
         out = self._array(len(bias))
         self.functions.append(
             _DENSE.format(
                 name=f"dense_{out.name}",
                 kind=kind,
                 input="Number" if kind == "dense" else "Input",
-                shape=f"{n_in}, {out.n}",
+                shape=f"{n_in}, {out.n}{part}",
                 weight=source.numbers(weight, self.precision, " " * 8),
                 bias=source.numbers(bias, self.precision, " " * 8),
             )
@@ -142,6 +177,15 @@ class _Code(Language[_Array]):
         return out
 
 
+def _residual_sum(frozen: FrozenNetwork) -> str:
+    """The function that adds the residual to g."""
+    if frozen.copies is not None:
+        return "look_up<n_features, n_outputs>"
+    if sums_in_parts(frozen):
+        return "add_residual<n_features, n_outputs>"
+    return "dense<n_features, n_outputs, n_features>"
+
+
 def _sort_function(size: int) -> str:
     exchanges = [
         f"    scalar::exchange(h[{i}], h[{j}]);" for i, j in engine.comparators(size)
@@ -166,6 +210,10 @@ def preparation(frozen: FrozenNetwork) -> list[str]:
 def _snapped(frozen: FrozenNetwork, i: int, column: int) -> str:
     """Input i of the network, which is a column as it is."""
     scaling = frozen.scaling
+    if is_single(frozen):
+        four = (scaling.center[i], scaling.factor[i], frozen.clip, frozen.grid or 0.0)
+        arguments = ", ".join(source.number(number, "float32") for number in four)
+        return f"scalar::snap_single(x[{column}], {arguments})"
     limits = f"{source.number(frozen.clip)}, {source.number(frozen.grid or 0.0)}"
     arrays = (scaling.offset, scaling.floor, scaling.center, scaling.factor)
     row = ", ".join(source.number(array[i]) for array in arrays)
@@ -243,19 +291,19 @@ using Input = {input};  // of the network, one per feature
 // Features of a raw row: numbers, and codes of categories, their places in categories_i, beside
 // which is said where there is a code of all others. NaN is a missing value where the model knows
 // it; what it does not know becomes NaN.
-ISOTONE_BOTH void encode(const double* raw, double* x) {{
+ISOTONE_BOTH void encode(const {raw}* raw, {raw}* x) {{
 {encoding}
 }}
 
 // Scaled, clamped and rounded features.
-ISOTONE_BOTH void prepare(const double* x, Input* u) {{
+ISOTONE_BOTH void prepare(const {raw}* x, Input* u) {{
 {inputs}
 }}
 
 ISOTONE_BOTH void run(const Input* u, Number* out) {{
     static constexpr Number residual[] = {residual};
 {steps}
-    scalar::{add}<n_features, n_outputs>(residual, {last}, u, out);
+    scalar::{add}(residual, {last}, u, out);
 }}
 
 }}  // namespace numbers
@@ -268,19 +316,19 @@ constexpr Number quiet_nan = std::numeric_limits<Number>::quiet_NaN();
 template <class Real>
 ISOTONE_BOTH bool score_strided(const Real* x, std::ptrdiff_t stride, Number* out,
                                 Number fill = quiet_nan) {{
-    double raw[n_columns], features[n_features], zero = 0.0;
+    {raw} raw[n_columns], features[n_features], zero = 0;
     numbers::Input u[n_features];
     Number scores[n_outputs];
     ISOTONE_UNROLL(n_columns)
-    for (int i = 0; i < n_columns; ++i) raw[i] = static_cast<double>(x[i * stride]);
+    for (int i = 0; i < n_columns; ++i) raw[i] = static_cast<{raw}>(x[i * stride]);
     numbers::encode(raw, features);
     ISOTONE_UNROLL(n_features)
     for (int i = 0; i < n_features; ++i) zero += features[i] - features[i];  // NaN unless finite
     numbers::prepare(features, u);
     numbers::run(u, scores);
     ISOTONE_UNROLL(n_outputs)
-    for (int j = 0; j < n_outputs; ++j) out[j] = zero == 0.0 ? scores[j] + Number(0) : fill;
-    return zero == 0.0;
+    for (int j = 0; j < n_outputs; ++j) out[j] = zero == 0 ? scores[j] + Number(0) : fill;
+    return zero == 0;
 }}
 
 // One event of n_columns numbers.

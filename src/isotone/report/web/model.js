@@ -109,9 +109,10 @@ isotone.Network = class {
     this.ends = (data.ends || data.counts.map(() => [])).map(
       (ends) => ends.map((x) => (x === null ? Infinity : x)),
     );
+    this.sumsInParts = data.precision === "float32" && data.grid !== null;
     this.size = 0; // multiplications for a row
     this.steps = this.chain(data.steps, "", true);
-    this.residual = this.product("residual", data.slopes.length, true);
+    this.residual = this.product("residual", data.slopes.length, true, this.sumsInParts ? 0 : undefined);
   }
 
   /* The numbers of an array that isotone.report wrote. */
@@ -151,24 +152,39 @@ isotone.Network = class {
   }
 
   /* Adds W h to a result in place. */
-  product(name, nOut, first) {
+  product(name, nOut, first, part) {
     const table = this.array(name);
-    return first && this.data.ends ? this.lookUp(table, nOut) : this.multiply(table, nOut);
+    return first && this.data.ends ? this.lookUp(table, nOut) : this.multiply(table, nOut, part);
   }
 
-  /* Input after input. */
-  multiply(table, nOut) {
+  /* Input after input; in parts where the engine does, all but the first of them from zero on. With
+     parts of 0 the whole sum is formed first. */
+  multiply(table, nOut, part = this.partOf(table.length / nOut, nOut)) {
     const { round } = this;
     const nIn = table.length / nOut;
     this.size += table.length;
     return (result, h) => {
       for (let j = 0; j < nOut; j += 1) {
-        let sum = result[j];
-        for (let k = 0; k < nIn; k += 1) sum = round(sum + round(table[j * nIn + k] * h[k]));
-        result[j] = sum;
+        let before = null;
+        let sum = part === 0 ? 0 : result[j];
+        for (let k = 0; k < nIn; k += 1) {
+          if (k > 0 && k % part === 0) {
+            before = before === null ? sum : round(before + sum);
+            sum = 0;
+          }
+          sum = round(sum + round(table[j * nIn + k] * h[k]));
+        }
+        if (part === 0) before = result[j];
+        result[j] = before === null ? sum : round(before + sum);
       }
       return result;
     };
+  }
+
+  /* How many inputs are summed one after the other: see `parts_of` in frozen/reference.py. */
+  partOf(nIn, nOut) {
+    if (!this.sumsInParts || nIn <= 8) return nIn;
+    return Math.ceil(nIn / Math.max(2, Math.ceil(nIn / (nOut === 1 ? 8 : 32))));
   }
 
   /* Feature after feature: the sum of its copies at -1 and 1, if it has several, then the copy that
