@@ -74,6 +74,7 @@ bench-stream: venv
 bench-inference: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[bench]' --no-build-isolation
 	$(BIN)/python -m bench.inference.engine
+	$(BIN)/python -m bench.inference.last_bit
 	$(BIN)/python -m bench.inference.growth
 	$(BIN)/python -m bench.inference.scaling
 	$(BIN)/python -m bench.inference.integers

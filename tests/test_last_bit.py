@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -23,6 +24,22 @@ def test_no_violation_by_default(k: int) -> None:
     counts = last_bit.compare(freeze(network, scaling=scaling), 50_000, seed=1)
     assert {name: count.violations for name, count in counts.items()} == dict.fromkeys(counts, 0)
     assert sum(count.comparisons for count in counts.values()) == 50_000 * len(last_bit.RAISES)
+
+
+@pytest.mark.parametrize("k", range(5))
+def test_no_violation_in_exact_float32(k: int) -> None:
+    _, network, scaling = networks()[k]
+    frozen = freeze(network, scaling=scaling, precision="float32", exact=True)
+    counts = last_bit.compare(frozen, 50_000, seed=1)
+    assert {name: count.violations for name, count in counts.items()} == dict.fromkeys(counts, 0)
+
+
+def test_float32_on_too_fine_a_grid_can_fail() -> None:
+    """The test above is not empty: a finer grid than can be proved is violated."""
+    exact = freeze(networks()[2][1], precision="float32", exact=True)
+    assert exact.grid is not None
+    counts = last_bit.compare(replace(exact, grid=exact.grid * 2.0**-9), 20_000, seed=1)
+    assert sum(count.violations for count in counts.values()) > 10
 
 
 def test_the_comparison_can_fail() -> None:

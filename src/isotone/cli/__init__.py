@@ -26,6 +26,7 @@ from isotone.arithmetic import ieee_arithmetic
 from isotone.cli.bundle import bundle
 from isotone.cli.certify import certify
 from isotone.cli.export import export
+from isotone.cli.freeze import freeze
 from isotone.cli.monitor import monitor
 from isotone.cli.options import Command
 from isotone.cli.quantize import quantize
@@ -62,6 +63,7 @@ for command in (
     score,
     show,
     report,
+    freeze,
     quantize,
     export,
     bundle,

@@ -23,6 +23,7 @@ from isotone.cli.terminal import (
 )
 from isotone.frozen.joint import describe_joint
 from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.reference import sums_in_parts
 
 _OLD = (
     "written in format 1: what an estimator or a script did to raw columns before this network "
@@ -42,6 +43,7 @@ def show(model: Annotated[Path, typer.Argument(help="An .isotone file.")]) -> No
             **describe_directions(frozen),
             **_describe_several(frozen),
             arithmetic=describe_arithmetic(frozen),
+            **_describe_preset(frozen),
             **_describe_widths(frozen),
             metric=f"{frozen.metric}-norm".replace("inf", "∞"),
             fingerprint=frozen.fingerprint,
@@ -76,6 +78,13 @@ def _describe_several(frozen: FrozenNetwork) -> dict[str, str]:
         "interactions": describe_interactions(frozen, find_interactions(frozen)),
     }
     return {topic: about for topic, about in found.items() if about}
+
+
+def _describe_preset(frozen: FrozenNetwork) -> dict[str, str]:
+    """How `freeze` makes such a network, and what is proved of it."""
+    if not sums_in_parts(frozen):
+        return {}
+    return {"preset": f"precision='float32', exact=True: {isotone.certify(frozen).guarantee}"}
 
 
 def _describe_widths(frozen: FrozenNetwork) -> dict[str, str]:

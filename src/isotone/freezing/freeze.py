@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 
 import isotone
 from isotone.arithmetic import ieee_arithmetic
@@ -31,6 +32,7 @@ from isotone.freezing.margin import (
     toward_zero,
     with_margin,
 )
+from isotone.freezing.single import to_single
 from isotone.freezing.unroll import unroll
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.reference import Units
@@ -58,6 +60,8 @@ def freeze(
     rows: Any = None,
     threshold: float = 0.0,
     max_flips: float = 0.05,
+    exact: bool = False,
+    ranges: ArrayLike | None = None,
     clip: float | None = None,
     grid: Grid = _KEPT,
     shares: Sequence[float] | None = None,
@@ -82,7 +86,13 @@ def freeze(
     bits : for "fixed", those of every input and of every weight, such as (12, 10); "auto" takes
         the narrowest by which at most a share `max_flips` of the decisions score ≥ `threshold` on
         the raw `rows` can change, see `isotone.freezing.bits`
-    clip : scaled inputs are clamped to ±clip, 1024 by default, 16 for "fixed"
+    exact : float32 that is monotone to the last bit, on the finest grid that can be proved, see
+        `isotone.freezing.single`
+    ranges : with `exact`, smallest and largest raw number of every feature and, if you like, a
+        typical one, (n_features, 2 or 3): the network is centered within them, which makes the
+        clip smaller and the grid finer
+    clip : scaled inputs are clamped to ±clip, 1024 by default, 16 for "fixed" and 32, or what
+        holds the `ranges`, with `exact`
     grid : spacing of the scaled inputs, a power of two; "auto" (default) is 2⁻²⁰, or coarser where
         that would cost more than a thousandth of λ, and None for float32; None promises nothing
         about computed scores
@@ -91,11 +101,14 @@ def freeze(
     """
     _check_options(scaling, precision, grid)
     _check_bits(precision, bits, rows, grid)
+    _check_exact(exact, precision, ranges)
     names: dict[str, Any] = {"scaling": scaling, "features": features, "classes": classes}
-    if precision == "fixed":
+    if precision == "fixed" or exact:
         trained = {"inputs": inputs, "knots": knots, "shares": shares}
         given: dict[str, Any] = names | trained | {"provenance": provenance}
         frozen = freeze(network, **given)
+        if exact:
+            return to_single(frozen, clip, None if isinstance(grid, str) else grid, ranges)
         if isinstance(bits, str):
             decisions: dict[str, Any] = {"threshold": threshold, "max_flips": max_flips}
             return choose_bits(frozen, rows, **decisions, clip=clip).frozen
@@ -204,6 +217,16 @@ def _check_bits(precision: object, bits: object, rows: object, grid: object) -> 
             f"`grid={grid!r}` is given with precision='fixed', whose grid follows from `clip` and "
             "the `bits` of inputs: leave `grid` out"
         )
+
+
+def _check_exact(exact: bool, precision: object, ranges: object) -> None:
+    if exact and precision != "float32":
+        raise ValueError(
+            f"`exact=True` goes with precision='float32'; got {precision!r}: float64 is monotone "
+            "to the last bit without it"
+        )
+    if ranges is not None and not exact:
+        raise ValueError("`ranges` are used with `exact=True` only; give both, or neither")
 
 
 def _scaling_of(knots: Knots, scaling: Scaling | None) -> Scaling:
