@@ -190,7 +190,7 @@ def test_nothing_is_claimed_where_no_bound_is_known() -> None:
 def test_differences_of_logits_have_two_errors() -> None:
     frozen = every_step(3, outputs="logits")
     assert claim(export._target("torch", {}), frozen).drop is None  # no direction is declared
-    steps = (Dense(np.zeros((3, 1)), np.zeros(3)),)
+    steps = (Dense(np.full((3, 1), 0.1), np.zeros(3)),)  # products are rounded
     declared = replace(
         by_hand(0.5),
         steps=steps,
