@@ -172,7 +172,8 @@ class TestPaths:
     def test_no_artifact_holds_a_folder_of_this_machine(self, tmp_path: Path) -> None:
         frozen = by_hand(0.5)
         for name in export.TARGETS:
-            export.write(frozen, name, tmp_path / name, check=False)
+            cut = {"threshold": 0.25} if name in ("allen", "hlt2") else {}
+            export.write(frozen, name, tmp_path / name, check=False, **cut)
         frozen.save(tmp_path / "model.isotone")
         report.write(frozen, tmp_path / "report.html")
         folders = tmp_path, Path(isotone.__file__).parent, Path(sys.prefix), Path.cwd()

@@ -45,7 +45,7 @@ def test_rare_categories_are_pooled(least: str, capsys: pytest.CaptureFixture[st
     capsys.readouterr()
     assert run("show out/model.isotone") == 0
     words = " ".join(capsys.readouterr().out.split())
-    assert "3 others" in words
+    assert "others pooled" in words
     assert "other(city)" in words
 
 

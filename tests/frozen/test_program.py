@@ -52,8 +52,10 @@ def test_every_language_says_what_every_step_becomes() -> None:
     homes = {cls.__module__.removeprefix("isotone.") for cls in found}
     assert homes == {
         *("frozen.program", "frozen.reference"),
-        *("certificate.bounds", "certificate.interactions"),
-        *("export.native.cuda", "export.onnx.nodes", "export.sql.select", "export.torch"),
+        *("certificate.bounds", "certificate.interactions", "certificate.ordered"),
+        *("certificate.distance", "certificate.widths", "freezing.fixed"),
+        *("export.native.cuda", "export.native.whole", "export.fpga.trace"),
+        *("export.onnx.nodes", "export.sql.select", "export.torch"),
     }
     lacking = {cls.__qualname__: KINDS - set(dir(cls)) for cls in [Language, *found]}
     assert not any(lacking.values()), lacking
