@@ -70,6 +70,18 @@ def test_rows_beyond_the_clip_may_flip() -> None:
         choose_bits(frozen, X, max_flips=0.05, clip=4.0)
 
 
+@pytest.mark.parametrize("clip", [None, 16.0])
+def test_fixed_point_clamps_no_farther_out_than_the_network(clip: float | None) -> None:
+    """Otherwise rows that both clamp would move by more than the distance."""
+    frozen, X = freeze(shallow(), clip=2.0), 1.5 * normal(500)
+    found = choose_bits(frozen, X, threshold=0.1, max_flips=0.7, clip=clip)
+    assert found.frozen.clip <= 2.0
+    inside = np.abs(X).max(axis=1) <= found.frozen.clip
+    moved = np.abs(found.frozen.score(X) - frozen.score(X))
+    assert moved[inside].max() <= found.distance
+    assert found.flips <= found.flip_bound
+
+
 def test_the_largest_logit_decides_between_classes() -> None:
     torch.manual_seed(0)
     network = MonotonicNetwork([2, 4, 3], monotonic_cst=[[1, 0], [0, 0], [0, 1]], outputs="logits")

@@ -61,12 +61,14 @@ def choose_bits(
     threshold : the decision is score ≥ threshold; for several classes the largest logit, and 0
     max_flips : largest share of rows whose decision may change, by the bound; that is a worst
         case over the whole box of inputs, some ten to fifty times what is measured
-    clip : scaled inputs are clamped to this; by default the power of two that no row exceeds
+    clip : scaled inputs are clamped to this, or where the network does if that is less; by
+        default the power of two that no row exceeds
     """
     if not 0 < max_flips < 1:
         raise ValueError(f"`max_flips={max_flips}` must be between 0 and 1, such as 0.001")
     rows = _Rows.of(frozen, X, threshold)
-    clip = rows.reach if clip is None else clip
+    # beyond the clip of the network the two would move apart
+    clip = min(rows.reach if clip is None else clip, frozen.clip)
     found = list(_candidates(frozen, rows, clip, max_flips))
     if not found:
         raise ValueError(_too_few(frozen, rows, clip, max_flips))
