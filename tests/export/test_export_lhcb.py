@@ -228,6 +228,21 @@ def test_the_layout_of_a_file_for_allen(tmp_path: Path) -> None:
     assert data["rescale_max"] == [64.0] * 4
 
 
+@pytest.mark.parametrize(("reach", "in_box"), [(None, False), (1024.0, False), (64.0, True)])
+def test_clamps_inside_those_of_the_model_are_provided_for(
+    reach: float | None, in_box: bool, tmp_path: Path
+) -> None:
+    """Beyond a smaller box the evaluator of HLT2 clamps and the model does not."""
+    frozen, _ = draw_pairs(lipschitz=2.0)
+    claim = write(frozen, "hlt2", tmp_path / "f.json", reach=reach)
+    assert ("raw inputs are in the box of the file" in claim.provided) == in_box
+    far = np.full((1, 4), 900.0)
+    moved = np.abs(
+        evaluate(parse(read_json(tmp_path / "f.json")), far).response - frozen.score(far)
+    )
+    assert (moved[0] > claim.distance[0]) == in_box
+
+
 def test_the_layout_of_a_file_for_hlt2(tmp_path: Path) -> None:
     frozen, _ = draw_pairs(0, scaling="identity")
     write(frozen, "hlt2", tmp_path / "f.json", reach=16.0)

@@ -66,7 +66,7 @@ class SigmaNetFile(SingleFile):
     ----------
     threshold : a candidate passes if its score is at least this
     reach : the largest scaled input that is claimed about; by default the model's clip. The
-        evaluator of HLT2 clamps there
+        evaluator of HLT2 clamps there, and differs from a model that clamps farther out
     shift : whether the score is moved so that the cut is 0.5, where the sigmoid resolves it best
     bare : whether the claim and the names of the features are left out
     """
@@ -117,7 +117,7 @@ class SigmaNetFile(SingleFile):
         """Float32 rows in the box; where the evaluator clamps as the model does, any."""
         folded = self._make(frozen).folded
         low, high = folded.low.astype(float), folded.high.astype(float)
-        if self.layout == "hlt2" and self.reach is None:
+        if self._clamps_as(frozen):
             low, high = np.full_like(low, -_LARGEST), np.full_like(high, _LARGEST)
         return np.clip(X, low, high).astype(np.float32).astype(np.float64)
 
@@ -128,13 +128,17 @@ class SigmaNetFile(SingleFile):
         )
 
     def arithmetic(self, frozen: FrozenNetwork) -> Arithmetic:
-        inside = "" if self.layout == "hlt2" else "raw inputs are in the box of the file, "
+        inside = "" if self._clamps_as(frozen) else "raw inputs are in the box of the file, "
         provided = (
             f"{inside}features reach the evaluator as float32 numbers, its exponential is within "
             "2 + 1.2|r| units in the last place and its division within 2, and keys that the "
             "format does not name are ignored"
         )
         return Arithmetic(_WORDS, repeats=False, provided=provided)
+
+    def _clamps_as(self, frozen: FrozenNetwork) -> bool:
+        """Whether the evaluator clamps inputs, and where the model does."""
+        return self.layout == "hlt2" and self._reach(frozen) == frozen.clip
 
     def _make(self, frozen: FrozenNetwork) -> Written:
         threshold, reach = self._threshold(), self._reach(frozen)
