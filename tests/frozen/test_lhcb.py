@@ -68,6 +68,24 @@ def test_lambda_in_every_layer_and_again_in_the_wrapper_is_found_out(tmp_path: P
     assert not any(verdict.real for verdict in certificate.verdicts)
 
 
+def test_one_unit_in_the_last_place_above_lambda_is_found_out(tmp_path: Path) -> None:
+    """Although λ and the weight are the same float32 number after their box is folded in."""
+    rng, n_same = np.random.default_rng(0), 0
+    for _ in range(40):
+        lipschitz, width = np.float32(rng.uniform(1.9, 2.0)), np.float32(rng.uniform(1.0, 1.1))
+        steeper = np.nextafter(lipschitz, np.float32(3.0))
+        n_same += np.float32(float(lipschitz) * width) == np.float32(float(steeper) * width)
+        data = {
+            "variables_constraints": [[0.0, float(width)]],
+            "sigmanet.nn.00.parametrizations.weight.original": [[-float(steeper)]],
+            "sigmanet.nn.00.bias": [0.0],
+            "sigmanet.sigma": [float(lipschitz)],
+            "constraints": [1],
+        }
+        assert not isotone.certify(isotone.load(dump(tmp_path / "file.json", data))).holds
+    assert n_same > 0
+
+
 def test_a_file_that_says_it_is_certified_is_not_believed(tmp_path: Path) -> None:
     data = foreign(per_layer=2.0, isotone={"certificate": {"holds": True}, "features": [1, 2]})
     frozen = isotone.load(dump(tmp_path / "file.json", data))
@@ -142,6 +160,10 @@ WRONG: dict[str, tuple[Any, str]] = {
     "outputs": (foreign(sizes=(4, 6, 2)), "the last layer has 2 outputs"),
     "ends": (foreign(rescale_min=[0.0] * 4, rescale_max=[1.0] * 3), "a lower and a larger upper"),
     "turned": (foreign(rescale_min=[1.0] * 4, rescale_max=[0.0] * 4), "larger upper end"),
+    "no number": (foreign(**{"sigmanet.nn.last.weight": [[1.0]]}), "is like that of a layer"),
+    "below zero": (foreign(**{"sigmanet.nn.-1.bias": [1.0]}), "is like that of a layer"),
+    "far": (foreign(**{"sigmanet.nn.1000000.weight": [[1.0]]}), "number of at most 6 digits"),
+    "other digits": (foreign(**{"sigmanet.nn.\u0663.weight": [[1.0]]}), "is like that of a layer"),
     "one end": (foreign(rescale_min=[1.0] * 4), "`rescale_max`: a list of numbers"),
     "clamps": (foreign("hlt2", variables_constraints=[1.0]), "a list of \\[low, high\\]"),
 }

@@ -10,10 +10,12 @@ where g has dense layers with GroupSort of pairs between them. A file for Allen 
 `variables_constraints`, to which x is clamped first. `isotone.load` reads both.
 
 The network that is read has the weights of the file, so that `isotone.certify` examines what the
-evaluator computes; nothing that the file says of itself is believed. Within the box, that of the
-rescaling or of the clamps, its E holds for the order of sums there, too. Where there is a box,
-the scaled input is u = (x − middle) / (max − min), clamped to ±1/2; biases, and for HLT2 the
-columns of the first matrix and λ, are folded and rounded to float32 once more.
+evaluator computes; nothing that the file says of itself is believed. Where there is a box, that of
+the rescaling or of the clamps, the scaled input is u = (x − middle) / (max − min), clamped to
+±1/2; biases, and for HLT2 the columns of the first matrix and λ, are folded and rounded to float32
+once more: weights outward and λ inward, so that what is proved holds for the numbers of the file.
+The certificate's E is then about the folded numbers. The evaluator adds up those of the file, and
+rounds more the farther the box is from zero; without a box, E holds for its order of sums, too.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ Layout = Literal["allen", "hlt2"]
 Singles = NDArray[np.float32]
 
 PASSES = "sigmoid of the score > nominal_cut"
-_LAYER = re.compile(r"(?:.*\.)?(\d{1,6})\.(bias|weight|parametrizations\.weight\.original)", re.S)
+_NUMBERS = r"(bias|weight|parametrizations\.weight\.original)"
+_LAYER = re.compile(rf"(?:.*\.)?([0-9]{{1,6}})\.{_NUMBERS}", re.S)
+_LIKE_LAYER = re.compile(rf"(?:.*\.)?{_NUMBERS}", re.S)
 _HLT2 = "parametrizations.weight.original"
 _TWO_TRACK = [1, 1, 0, 1]  # the constraints of a file for Allen that has none
 _CLIP = 1024.0  # where neither the file nor the caller says how large numbers are
@@ -131,6 +135,7 @@ def _layers(data: dict[str, Any]) -> tuple[Layout, tuple[tuple[Singles, Singles]
     for key, value in data.items():
         match = _LAYER.fullmatch(key)
         if match is None:
+            _refuse_like_layer(key)
             continue
         place = int(match[1]), match[2]
         if place in found:
@@ -154,6 +159,15 @@ def _layers(data: dict[str, Any]) -> tuple[Layout, tuple[tuple[Singles, Singles]
             f"the last layer has {len(layers[-1][0])} outputs; the evaluator uses one: leave one"
         )
     return layout, layers
+
+
+def _refuse_like_layer(key: str) -> None:
+    """An evaluator might read what is left out here: another network would be certified."""
+    if _LIKE_LAYER.fullmatch(key):
+        raise ValueError(
+            f"the key {key!r:.80} is like that of a layer, but has no number of at most 6 digits "
+            "before its end; number the layers 0, 1, ..., and name other things otherwise"
+        )
 
 
 def _matrix(number: int, rows: Any) -> Singles:
@@ -308,10 +322,23 @@ def _fold(net: SigmaNet) -> tuple[Scaling, Steps, Floats]:
     k, shift = (one, np.full(n, 0.5)) if net.layout == "allen" else (width, center)
     layers = list(net.layers)
     weight, bias = layers[0]
-    layers[0] = _narrow(weight * k), _narrow(bias + weight.astype(np.float64) @ shift)
+    layers[0] = _outward(weight * k), _narrow(bias + weight.astype(np.float64) @ shift)
     weight, bias = layers[-1]
     layers[-1] = weight, _narrow(bias.astype(np.float64) + net.residual @ shift)
-    return scaling, steps_of(layers), _narrow(net.residual * k).astype(np.float64)
+    return scaling, steps_of(layers), _inward(net.residual * k).astype(np.float64)
+
+
+def _outward(values: Floats) -> Singles:
+    """Float32 numbers that are nowhere closer to zero."""
+    found = _narrow(values)
+    away = np.nextafter(found, np.copysign(np.float32(np.inf), found))
+    return _narrow(np.where(np.abs(found) < np.abs(values), away, found))
+
+
+def _inward(values: Floats) -> Singles:
+    """Float32 numbers that are nowhere farther from zero."""
+    found = _narrow(values)
+    return np.where(np.abs(found) > np.abs(values), np.nextafter(found, np.float32(0)), found)
 
 
 def _narrow(values: NDArray[Any]) -> Singles:
@@ -350,7 +377,9 @@ def _provenance(net: SigmaNet, boxed: bool) -> dict[str, Any]:
     about: dict[str, Any] = {"read from": f"JSON for {net.layout}"}
     if net.cut is not None:
         about |= {"nominal_cut": float(net.cut), "passes": PASSES}
-    if not boxed:
+    if boxed:
+        about["rounding"] = "E is that of isotone; the evaluator's grows with the ends of the box"
+    else:
         about["clip"] = "inputs are clamped here, but not by the evaluator"
     source = (net.about or {}).get("fingerprint")
     return about | ({"exported from": source} if isinstance(source, str) else {})
