@@ -14,7 +14,7 @@ def label_of(name: str, labels: Words | None, units: Words | None, most: int = 4
 
     Labels and units may hold formulas between dollar signs; names are taken literally.
 
-    >>> label_of("sum_pt", {"sum_pt": r"$\\sum p_\\mathrm{T}$"}, {"sum_pt": "GeV"})
+    >>> label_of("sum_pt", {"sum_pt": r"$\sum p_\mathrm{T}$"}, {"sum_pt": "GeV"})
     '$\\sum p_\\mathrm{T}$ [GeV]'
     >>> label_of("cost_$", None, {"cost_$": "EUR"})
     'cost_\\$ [EUR]'
