@@ -307,6 +307,12 @@ def test_what_is_said_of_the_unconstrained_network_of_the_trigger() -> None:
         both = [[float(value) for value in part.split(" to ")] for part in cell.split(", ")]
         assert both[0][0] >= 0
         assert -0.025 < both[1][0] <= both[1][-1] < -0.005
+    says("trigger.md", "Of charm the trigger keeps a fifth, and a seventh of that is lost.")
+    channels = rows("trigger.md", "code | decay").items()
+    charm_of = [(first(row[1]), first(row[3])) for code, row in channels if code[0] == "2"]
+    free_charm, our_charm = np.array(charm_of).T
+    assert np.mean(free_charm) == pytest.approx(1 / 5, abs=0.03)
+    assert np.median(1 - our_charm / free_charm) == pytest.approx(1 / 7, abs=0.01)
 
 
 def test_what_is_said_of_scoring() -> None:
