@@ -90,6 +90,7 @@ prove-bits: venv
 	$(BIN)/python -m bench.proofs.last_bit
 
 prove-verilog: venv
+	$(BIN)/python -m bench.proofs.flips
 	$(BIN)/python -m bench.proofs.verilog
 
 prove-kills: venv

@@ -102,6 +102,10 @@ def test_a_command_makes_fixed_point(tmp_path: Path, capsys: Any) -> None:
     assert _run("quantize", model, rows, "--max-flips", "0.2", "--out", out) == 0
     assert "decisions that can change: " in capsys.readouterr().out
     assert certify(load(out)).widths
+    given = ("--bits", "8,6", "--clip", "4", "--threshold", "0.1")
+    assert _run("quantize", model, rows, *given, "--out", out) == 0
+    assert "bits: 8 of inputs, 6 of weights" in capsys.readouterr().out
+    assert load(out).provenance["fixed"]["threshold"] == 0.1
     assert _run("quantize", model, "--out", out) == 2
     assert "needs a table of rows to decide on" in capsys.readouterr().err
     assert _run("quantize", model, "--bits", "many", "--out", out) == 2

@@ -17,7 +17,7 @@ import numpy as np
 from isotone.certificate.certify import certify
 from isotone.certificate.distance import distances
 from isotone.certificate.widths import find_widths
-from isotone.freezing.fixed import round_to, to_fixed
+from isotone.freezing.fixed import Bits, check_bits, round_to, to_fixed
 from isotone.freezing.margin import dense_first
 from isotone.frozen.network import FrozenNetwork
 from isotone.typing import Bools, Floats
@@ -74,6 +74,14 @@ def choose_bits(
         raise ValueError(_too_few(frozen, rows, clip, max_flips))
     _, bits = min(found)
     return rows.judge(to_fixed(frozen, bits, clip), bits)
+
+
+def judge_bits(
+    frozen: FrozenNetwork, bits: Bits, X: Any, *, threshold: float = 0.0, clip: float | None = None
+) -> FixedPoint:
+    """The network in fixed point of given bits, and how many decisions it changes on rows."""
+    rows, pair = _Rows.of(frozen, X, threshold), check_bits(bits)
+    return rows.judge(to_fixed(frozen, pair, rows.reach if clip is None else clip), pair)
 
 
 @dataclass(frozen=True, eq=False)

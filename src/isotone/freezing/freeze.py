@@ -21,7 +21,7 @@ import isotone
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate.certify import certify
 from isotone.checks import check_choice
-from isotone.freezing.bits import choose_bits
+from isotone.freezing.bits import choose_bits, judge_bits
 from isotone.freezing.fixed import Bits, check_bits, to_fixed
 from isotone.freezing.margin import (
     Grid,
@@ -85,7 +85,8 @@ def freeze(
         with few `bits`, see `isotone.freezing.fixed`
     bits : for "fixed", those of every input and of every weight, such as (12, 10); "auto" takes
         the narrowest by which at most a share `max_flips` of the decisions score ≥ `threshold` on
-        the raw `rows` can change, see `isotone.freezing.bits`
+        the raw `rows` can change, see `isotone.freezing.bits`. With `rows` the provenance tells
+        under "fixed" how many can change, and how many did
     exact : float32 that is monotone to the last bit, on the finest grid that can be proved, see
         `isotone.freezing.single`
     ranges : with `exact`, smallest and largest raw number of every feature and, if you like, a
@@ -112,6 +113,10 @@ def freeze(
         if isinstance(bits, str):
             decisions: dict[str, Any] = {"threshold": threshold, "max_flips": max_flips}
             return choose_bits(frozen, rows, **decisions, clip=clip).frozen
+        if rows is not None:
+            return judge_bits(
+                frozen, check_bits(bits), rows, threshold=threshold, clip=clip
+            ).frozen
         return to_fixed(frozen, check_bits(bits), clip)
     if isinstance(network, FrozenNetwork):
         if inputs is not None or knots is not None or shares is not None:

@@ -246,10 +246,11 @@ inline void score_integers(const int32_t* rows, std::size_t n, int64_t* out) {{
     constexpr std::size_t n_lanes = 16;
     const auto read = [=](std::size_t e, int i) {{ return rows[e * n_inputs + i]; }};
     const auto write = [=](std::size_t e, int j, int64_t s) {{ out[e * n_outputs + j] = s; }};
-    std::size_t e = 0;
-    for (; e + n_lanes / 2 < n; e += n_lanes)
+    const std::size_t rest = n % n_lanes, alone = rest > n_lanes / 2 ? 0 : rest;
+    for (std::size_t e = 0; e < n - alone; e += n_lanes)
         numbers::run_block<n_lanes>(read, write, e, n - e);
-    for (; e < n; ++e) numbers::run_block<1>(read, write, e, 1);
+    for (std::size_t k = 0; k < alone; ++k)
+        numbers::run_block<1>(read, write, n - alone + k, 1);
 }}
 
 // One raw event: its inputs as integers; returns whether the model knows all that it holds.
