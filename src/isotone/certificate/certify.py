@@ -315,7 +315,7 @@ class Certificate:
     ) -> Decisions:
         """Decisions about a score whose slopes along inputs of the network are in [low, high].
 
-        Its error, and that which matters for its order, are as in `ordered.Errors`.
+        Its error, and that which matters for its order, are as in `ordered.ScoreErrors`.
         """
         grid = self.frozen.grid
         margin = math.inf if grid is None else divide(multiply(2.0, order), grid)

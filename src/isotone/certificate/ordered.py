@@ -43,7 +43,7 @@ class UnknownRangeError(ArithmeticError):
 
 
 @dataclass(frozen=True, eq=False)
-class Errors:
+class ScoreErrors:
     """Bounds on the errors of computed scores, (n_outputs,) each.
 
     Parameters
@@ -56,27 +56,27 @@ class Errors:
     order: Floats
 
 
-def find_errors(frozen: FrozenNetwork) -> Errors:
+def find_errors(frozen: FrozenNetwork) -> ScoreErrors:
     """Errors of what `FrozenNetwork.score` computes, in the order in which it sums."""
     wide = bounds.rounding_errors(frozen)
     if not sums_in_parts(frozen) or frozen.copies is not None:
-        return Errors(wide, wide)
+        return ScoreErrors(wide, wide)
     try:
         g, residual = _follow(frozen)
         last = g.sums.plus(residual).rounding()
     except UnknownRangeError:
-        return Errors(wide, wide)
+        return ScoreErrors(wide, wide)
     order = add(g.each, residual.fresh)
     score = np.minimum(wide, add(order, last))
     # of classes it is differences of logits that must keep their order
-    return Errors(score, score if frozen.of_classes else np.minimum(wide, order))
+    return ScoreErrors(score, score if frozen.of_classes else np.minimum(wide, order))
 
 
-def _follow(frozen: FrozenNetwork) -> tuple[Units, Sums]:
+def _follow(frozen: FrozenNetwork) -> tuple[Computed, Sums]:
     """What is known of g, and of the residual sum."""
     n = frozen.n_features
     reach, grid = np.full(n, frozen.clip), np.full(n, frozen.grid or 0.0)
-    u = Units(Sums(-reach, reach, grid, np.zeros(n)), Change.of(0.0, 0.0), np.zeros(n))
+    u = Computed(Sums(-reach, reach, grid, np.zeros(n)), Change.of(0.0, 0.0), np.zeros(n))
     return _Ordered().run(frozen.steps, u), _add_terms(None, frozen.residual, u, slice(0, n))
 
 
@@ -128,7 +128,7 @@ class Sums:
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class Computed:
     """The computed units after a step.
 
     Parameters
@@ -145,7 +145,7 @@ class Units:
         return Sums(self.sums.low[one], self.sums.high[one], self.sums.unit[one], np.zeros(1))
 
 
-def _add_terms(start: Sums | None, weight: Floats, h: Units, part: slice) -> Sums:
+def _add_terms(start: Sums | None, weight: Floats, h: Computed, part: slice) -> Sums:
     """W h of a part of the inputs, added to `start` one after the other."""
     found = start
     for k in range(part.start, part.stop):
@@ -155,10 +155,10 @@ def _add_terms(start: Sums | None, weight: Floats, h: Units, part: slice) -> Sum
     return found
 
 
-class _Ordered(Language[Units]):
+class _Ordered(Language[Computed]):
     """Intervals, units and errors after every step."""
 
-    def dense(self, step: Dense, h: Units) -> Units:
+    def dense(self, step: Dense, h: Computed) -> Computed:
         weight, bias = step.weight.astype(np.float64), Sums.of(step.bias.astype(np.float64))
         parts = parts_of(weight.shape[1], len(weight), in_parts=True)
         sums = reduce(
@@ -167,21 +167,21 @@ class _Ordered(Language[Units]):
             _add_terms(bias, weight, h, parts[0]),
         )
         each = np.minimum(h.error.rows(step.norms)[:, 0], _fill(h.error, np.abs(weight)))
-        return Units(sums, h.error.through(step.norms) + _of(sums.fresh), add(each, sums.fresh))
+        return Computed(sums, h.error.through(step.norms) + _of(sums.fresh), add(each, sums.fresh))
 
-    def sort(self, step: Sort, h: Units) -> Units:
+    def sort(self, step: Sort, h: Computed) -> Computed:
         """The k-th smallest lies between the k-th smallest ends."""
         low, high, unit, each = (
             a.reshape(-1, step.group_size) for a in (h.sums.low, h.sums.high, h.sums.unit, h.each)
         )
         least, most = (np.repeat(a, step.group_size) for a in (unit.min(axis=1), each.max(axis=1)))
         ends = np.sort(low, axis=1).ravel(), np.sort(high, axis=1).ravel()
-        return Units(Sums(*ends, least, np.zeros(least.shape)), h.error, most)
+        return Computed(Sums(*ends, least, np.zeros(least.shape)), h.error, most)
 
-    def pointwise(self, step: Pointwise, h: Units) -> Units:
+    def pointwise(self, step: Pointwise, h: Computed) -> Computed:
         raise UnknownRangeError
 
-    def members(self, step: Members, h: Units, copies: bool) -> Units:
+    def members(self, step: Members, h: Computed, copies: bool) -> Computed:
         parts, sizes = self.parts(step, h, copies), np.abs(step.weights)
         terms = [
             part.sums.times(np.full(len(part.each), weight)).rounded()
@@ -190,7 +190,7 @@ class _Ordered(Language[Units]):
         sums = reduce(lambda before, term: before.plus(term).rounded(), terms)
         both = reduce(add, multiply(sizes[:, None, None], [part.error.both for part in parts]))
         each = reduce(add, multiply(sizes[:, None], [part.each for part in parts]))
-        return Units(sums, Change(both) + _of(sums.fresh), add(each, sums.fresh))
+        return Computed(sums, Change(both) + _of(sums.fresh), add(each, sums.fresh))
 
 
 def _of(errors: Floats) -> Change:

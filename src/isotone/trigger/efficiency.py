@@ -52,7 +52,7 @@ class Efficiency:
         With weights P and F are independent sums with variances :math:`\sum w^2`, also where some
         weights are negative, and to first order the error is
 
-        .. math:: \sqrt{F^2 \textstyle\sum_{\text{pass}} w^2 + P^2 \sum_{\text{fail}} w^2}
+        .. math:: \sqrt{F^2 {\textstyle\sum}_{\text{pass}} w^2 + P^2 \sum_{\text{fail}} w^2}
             \; / \; (P + F)^2
 
         which is :math:`\sqrt{p(1-p)/n}` if all weights are equal, and 0 if all or none pass.
