@@ -131,7 +131,7 @@ int main() {{
 }}
 """
 
-_HEADER = """// {name}.hpp: a network in integers, made by isotone. It needs C++17 alone.
+_HEADER = """// {name}.hpp: a network in integers, made by isotone. It needs C++17, GCC or Clang.
 //
 {heading}
 //
@@ -144,6 +144,7 @@ _HEADER = """// {name}.hpp: a network in integers, made by isotone. It needs C++
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 {runtime}
@@ -165,13 +166,34 @@ void copy(const In (*h)[n_lanes], Out (*out)[n_lanes]) {{
         for (int e = 0; e < n_lanes; ++e) out[i][e] = h[i][e];
 }}
 
+// Numbers of several events: a vector of GCC and Clang, as wide as the processor's.
+#if defined(__AVX2__)
+constexpr std::size_t vector_bytes = 32;
+#else
+constexpr std::size_t vector_bytes = 16;
+#endif
+template <class Int, std::size_t n_lanes>
+constexpr int n_at_once =
+    n_lanes * sizeof(Int) <= vector_bytes ? n_lanes : vector_bytes / sizeof(Int);
+
+template <class Int, int n>
+struct Lanes {{
+    typedef Int Vector __attribute__((vector_size(sizeof(Int) * n)));
+    static void load(Vector& v, const Int* from) {{ std::memcpy(&v, from, sizeof(v)); }}
+    static void store(Int* to, const Vector& v) {{ std::memcpy(to, &v, sizeof(v)); }}
+}};
+
 // The smaller of every pair to a, the larger to b.
 template <int n_lanes, class Int>
 void exchange(Int* a, Int* b) {{
-    for (int e = 0; e < n_lanes; ++e) {{
-        const Int low = a[e] < b[e] ? a[e] : b[e], high = a[e] < b[e] ? b[e] : a[e];
-        a[e] = low;
-        b[e] = high;
+    constexpr int n = n_at_once<Int, n_lanes>;
+    using L = Lanes<Int, n>;
+    for (int e = 0; e < n_lanes; e += n) {{
+        typename L::Vector x, y;
+        L::load(x, a + e);
+        L::load(y, b + e);
+        L::store(a + e, x < y ? x : y);
+        L::store(b + e, x < y ? y : x);
     }}
 }}
 
@@ -183,14 +205,22 @@ Int clamp(Int v, Int limit) {{
 // out = bias + W h; no sum or partial sum is beyond its type, which the certificate proves.
 template <int n_in, int n_out, int n_lanes, class Weight, class In, class Out>
 void dense(const Weight* weight, const Out* bias, const In (*h)[n_lanes], Out (*out)[n_lanes]) {{
-    for (int j = 0; j < n_out; ++j) {{
-        Out sum[n_lanes];
-        for (int e = 0; e < n_lanes; ++e) sum[e] = bias[j];
-        for (int k = 0; k < n_in; ++k)
-            for (int e = 0; e < n_lanes; ++e)
-                sum[e] += static_cast<Out>(weight[j * n_in + k]) * static_cast<Out>(h[k][e]);
-        for (int e = 0; e < n_lanes; ++e) out[j][e] = sum[e];
-    }}
+    constexpr int n = n_at_once<Out, n_lanes>;
+    using L = Lanes<Out, n>;
+    constexpr int tile = n_out % 5 == 0 ? 5 : n_out % 4 == 0 ? 4 : 1;  // sums in registers
+    for (int e = 0; e < n_lanes; e += n)
+        for (int j = 0; j < n_out; j += tile) {{
+            typename L::Vector sum[tile];
+            for (int t = 0; t < tile; ++t) sum[t] = typename L::Vector{{}} + bias[j + t];
+            for (int k = 0; k < n_in; ++k) {{
+                typename Lanes<In, n>::Vector narrow;
+                Lanes<In, n>::load(narrow, h[k] + e);
+                const auto x = __builtin_convertvector(narrow, typename L::Vector);
+                for (int t = 0; t < tile; ++t)
+                    sum[t] += static_cast<Out>(weight[(j + t) * n_in + k]) * x;
+            }}
+            for (int t = 0; t < tile; ++t) L::store(out[j + t] + e, sum[t]);
+        }}
 }}
 
 {functions}
@@ -243,7 +273,7 @@ inline constexpr Number quiet_nan = std::numeric_limits<Number>::quiet_NaN();
 
 // Integers to integers: n rows of n_inputs inputs, n rows of n_outputs scores.
 inline void score_integers(const int32_t* rows, std::size_t n, int64_t* out) {{
-    constexpr std::size_t n_lanes = 16;
+    constexpr std::size_t n_lanes = 8;
     const auto read = [=](std::size_t e, int i) {{ return rows[e * n_inputs + i]; }};
     const auto write = [=](std::size_t e, int j, int64_t s) {{ out[e * n_outputs + j] = s; }};
     const std::size_t rest = n % n_lanes, alone = rest > n_lanes / 2 ? 0 : rest;
