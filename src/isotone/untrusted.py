@@ -1,4 +1,4 @@
-"""Untrusted: files and JSON from strangers, opened and parsed with care.
+"""Untrusted: files, JSON and TOML from strangers, opened and parsed with care.
 
 A path may name a pipe that nobody writes to, and JSON may be too deep, too long or ambiguous. The
 worst that happens here is a `ValueError` (or an `OSError` from the system).
@@ -11,6 +11,7 @@ import json
 import math
 import os
 import stat
+import tomllib
 from collections import Counter
 from itertools import chain
 from pathlib import Path
@@ -21,6 +22,7 @@ from isotone import limits
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # pipes would wait
 _NESTED = {dict, list}
 _MOST_DIGITS = 300
+_MOST_TOML = 2**20
 _MANY = b"0" * _MOST_DIGITS
 _DIGITS = bytes(48 if 48 <= byte < 58 else 32 for byte in range(256))  # "0", or else a blank
 _KINDS = {
@@ -53,6 +55,21 @@ def read_json(path: str | Path, limit: limits.Limit | None = None) -> Any:
     with file:
         (limit or limits.TEXT).check(size)
         return parse_json(file.read(size))
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The content of a TOML file, which people write: at most a megabyte."""
+    file, size = open_regular(path)
+    with file:
+        if size > _MOST_TOML:
+            raise ValueError(
+                f"{str(path)!r} has {size} bytes; a TOML file has at most {_MOST_TOML}: shorten it"
+            )
+        text = file.read(size)
+    try:
+        return tomllib.loads(text.decode("utf-8"))
+    except ValueError as error:  # of TOML and UTF-8
+        raise ValueError(f"{str(path)!r} cannot be read ({error}); correct it") from error
 
 
 def begins_as_json(path: str | Path) -> bool:

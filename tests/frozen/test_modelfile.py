@@ -196,6 +196,10 @@ def test_nan_and_infinity_are_refused(path: Path, value: float) -> None:
         load(path)
 
 
+_POINTWISE = {"kind": "pointwise", "name": "leaky_relu"}
+_MEMBERS = {"kind": "members", "members": [[]]}
+
+
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
@@ -215,6 +219,9 @@ def test_nan_and_infinity_are_refused(path: Path, value: float) -> None:
         ("steps", [{"kind": "sort", "group_size": 1.5}], "must be a whole number"),
         ("steps", [{"kind": "sort", "group_size": True}], "must be a whole number"),
         ("steps", [{"kind": "sort", "group_size": 0}], "must be a whole number"),
+        ("steps", [_POINTWISE | {"negative_slope": "0.5"}], "a list of numbers was expected"),
+        ("steps", [_POINTWISE | {"negative_slope": True}], "a list of numbers was expected"),
+        ("steps", [_MEMBERS | {"weights": ["1.0"]}], "a list of numbers was expected"),
         ("clip", 10**299, "must be between"),
         ("features", "abc", "names must be a list of text"),
         ("features", ["a", ["x"], None], "names must be a list of text"),

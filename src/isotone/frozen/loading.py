@@ -146,17 +146,18 @@ def _step(entry: dict[str, Any], find: Find, prefix: str, depth: int) -> Step:
         case "pointwise":
             # format version 1 called it the slope
             slope = entry["slope"] if "slope" in entry else entry["negative_slope"]
-            return Pointwise(entry["name"], float(slope))
+            return Pointwise(entry["name"], float(numbers([slope])[0]))
         case "members":
             limits.STEPS.check(len(entry["members"]))
             members = (
                 assemble(inner, find, f"{prefix}{k}.", depth + 1)
                 for k, inner in enumerate(entry["members"])
             )
-            return Members(tuple(float(w) for w in entry["weights"]), tuple(members))
+            return Members(tuple(numbers(entry["weights"]).tolist()), tuple(members))
         case "blend":  # of format version 1
             branch = assemble(entry["steps"], find, prefix, depth + 1)
-            return residual_block(float(entry["keep"]), float(entry["add"]), branch)
+            keep, add = numbers([entry["keep"], entry["add"]]).tolist()
+            return residual_block(keep, add, branch)
         case other:
             raise ValueError(f"a step of kind {other!r} is unknown")
 
