@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isotone import rounding
+from isotone.typing import Precision
 
 numbers = st.floats(min_value=0, max_value=1e300)
 lists = st.lists(st.floats(min_value=0, max_value=1e300), min_size=1, max_size=30)
@@ -122,3 +123,27 @@ def test_products_and_their_errors(a: float, b: float) -> None:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         high, low = (float(x[0]) for x in rounding.two_product(np.array([a]), np.array([b])))
     assert math.isnan(low) or Fraction(high) + Fraction(low) == Fraction(a) * Fraction(b)
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+@given(st.lists(st.floats(-1e38, 1e38), min_size=1, max_size=20))
+def test_directed_roundings_are_the_nearest_on_their_side(
+    precision: Precision, values: list[float]
+) -> None:
+    x = np.array(values)
+    inward, outward = (f(x, precision) for f in (rounding.toward_zero, rounding.away_from_zero))
+    assert inward.dtype == outward.dtype == precision
+    assert np.all(np.abs(inward.astype(float)) <= np.abs(x))
+    assert np.all(np.abs(outward.astype(float)) >= np.abs(x))
+    between = inward != outward
+    assert np.all(outward[between] == np.nextafter(inward, outward)[between])
+    assert np.all((inward.astype(float) == x)[~between])
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20), st.integers(-20, 5))
+def test_multiples_toward_zero_are_less_than_one_away(values: list[float], exponent: int) -> None:
+    x, unit = np.array(values), 2.0**exponent
+    found = rounding.multiples_toward_zero(x, exponent)
+    assert np.all(np.abs(found) <= np.abs(x))
+    assert np.all(np.abs(x - found) < unit)
+    assert np.array_equal(found / unit, np.rint(found / unit))

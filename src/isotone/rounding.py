@@ -3,6 +3,8 @@
 Certificates are computed with these and never with a plain float sum. A correctly rounded result
 that is below the exact one is moved up by one unit in the last place; one that is exact stays, so
 that bounds on numbers of few bits, such as those of fixed point, are exact themselves.
+
+Weights that are stored with fewer bits are rounded `toward_zero`, so that no norm grows.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from isotone.typing import Floats, Reals
+from isotone.typing import Floats, Precision, Reals
 
 
 @np.errstate(over="ignore")
@@ -80,6 +82,31 @@ def _halves(x: Floats) -> tuple[Floats, Floats]:
     large = x * (2.0**27 + 1.0)
     high = large - (large - x)
     return high, x - high
+
+
+def toward_zero(values: Reals, precision: Precision) -> Reals:
+    """The nearest numbers of a precision that are not farther from zero."""
+    rounded = _in_precision(values, precision)
+    too_large = np.abs(rounded.astype(np.float64)) > np.abs(values)
+    return np.where(too_large, np.nextafter(rounded, rounded.dtype.type(0)), rounded)
+
+
+def away_from_zero(values: Reals, precision: Precision) -> Reals:
+    """The nearest numbers of a precision that are not closer to zero; infinite beyond it."""
+    rounded = _in_precision(values, precision)
+    with np.errstate(over="ignore"):
+        away = np.nextafter(rounded, np.copysign(rounded.dtype.type(np.inf), rounded))
+    return np.where(np.abs(rounded.astype(np.float64)) < np.abs(values), away, rounded)
+
+
+def multiples_toward_zero(values: Reals, exponent: int) -> Floats:
+    """The nearest whole numbers of 2^exponent that are not farther from zero."""
+    return np.ldexp(np.trunc(np.ldexp(values.astype(np.float64), -exponent)), exponent)
+
+
+def _in_precision(values: Reals, precision: Precision) -> Reals:
+    with np.errstate(over="ignore", under="ignore"):
+        return values.astype(precision)
 
 
 def sum_down(terms: list[float]) -> float:

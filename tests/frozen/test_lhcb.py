@@ -59,6 +59,19 @@ def test_what_is_read_is_described(tmp_path: Path) -> None:
     assert named.clip == 64.0
 
 
+@pytest.mark.parametrize(
+    ("layout", "sizes"),
+    [("allen", (4, 40, 1)), ("hlt2", (9, 130, 1)), ("hlt2", (9, *[8] * 8, 1))],
+)
+def test_a_network_beyond_the_buffers_is_read_with_a_warning(
+    layout: str, sizes: tuple[int, ...], tmp_path: Path
+) -> None:
+    path = dump(tmp_path / "file.json", foreign(layout, sizes))
+    with pytest.warns(UserWarning, match=f"the evaluator of {layout} has room for"):
+        frozen = isotone.load(path)
+    assert frozen.shape == "-".join(map(str, sizes))
+
+
 def test_lambda_in_every_layer_and_again_in_the_wrapper_is_found_out(tmp_path: Path) -> None:
     """As public training code for HLT2 writes it."""
     data = foreign("hlt2", (9, 32, 32, 1), per_layer=2.0)

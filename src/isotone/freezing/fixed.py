@@ -22,6 +22,7 @@ from isotone.freezing.margin import certified, dense_first, least_residual, shri
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.program import Language
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Step, change_first
+from isotone.rounding import multiples_toward_zero
 from isotone.typing import Floats, Reals
 
 Bits = int | tuple[int, int]
@@ -111,11 +112,6 @@ def _finest(numbers: Reals, bits: int) -> int:
     return max(math.frexp(float(np.abs(numbers).max()))[1] - (bits - 1), _LEAST_EXPONENT)
 
 
-def toward_zero(numbers: Reals, exponent: int) -> Floats:
-    """Numbers as whole numbers of 2^exponent, rounded toward zero."""
-    return np.ldexp(np.trunc(np.ldexp(numbers.astype(np.float64), -exponent)), exponent)
-
-
 def to_nearest(numbers: Reals, exponent: int) -> Floats:
     return np.ldexp(np.rint(np.ldexp(numbers.astype(np.float64), -exponent)), exponent)
 
@@ -128,7 +124,7 @@ def _round_residual(residual: Floats, bits: int, finest: int) -> Floats:
     if not np.any(residual):
         return residual
     exponent = max(_finest(residual, _RESIDUAL_BITS), finest)
-    return toward_zero(
+    return multiples_toward_zero(
         residual, min(exponent, _finest(np.abs(residual[residual != 0]).min(), bits))
     )
 
@@ -153,7 +149,9 @@ class _Rounding(Language[_Written]):
     def dense(self, step: Dense, h: _Written) -> _Written:
         unit = unit_of(step.weight, self.bits)
         sums = h.exponent + unit
-        return h.then(sums, Dense(toward_zero(step.weight, unit), to_nearest(step.bias, sums)))
+        return h.then(
+            sums, Dense(multiples_toward_zero(step.weight, unit), to_nearest(step.bias, sums))
+        )
 
     def sort(self, step: Sort, h: _Written) -> _Written:
         return h.then(h.exponent, step)
@@ -162,7 +160,7 @@ class _Rounding(Language[_Written]):
         if step.name == "leaky_relu":
             slope = np.array(step.negative_slope)
             unit = unit_of(slope, self.bits)
-            rounded = Pointwise(step.name, float(toward_zero(slope, unit)))
+            rounded = Pointwise(step.name, float(multiples_toward_zero(slope, unit)))
             return h.then(h.exponent + min(unit, 0), rounded)
         if step.name not in WholeNumbers.activations:
             raise ValueError(
@@ -175,7 +173,7 @@ class _Rounding(Language[_Written]):
         parts = [self.run(member, _Written(h.exponent, ())) for member in step.members]
         weights = np.array(step.weights)
         unit = unit_of(weights, self.bits)
-        rounded = tuple(toward_zero(weights, unit).tolist())
+        rounded = tuple(multiples_toward_zero(weights, unit).tolist())
         exponent = min(part.exponent for part in parts) + unit
         return h.then(exponent, Members(rounded, tuple(part.steps for part in parts)))
 
@@ -196,7 +194,9 @@ def _keep_slopes(frozen: FrozenNetwork, bits: int) -> FrozenNetwork:
 def _shrunk(step: Dense, factors: Floats, bits: int) -> Dense:
     if not np.any(step.weight):
         return step
-    return Dense(toward_zero(step.weight * factors, _finest(step.weight, bits)), step.bias)
+    return Dense(
+        multiples_toward_zero(step.weight * factors, _finest(step.weight, bits)), step.bias
+    )
 
 
 def _refuse_rounding(frozen: FrozenNetwork, of_inputs: int, of_weights: int) -> None:

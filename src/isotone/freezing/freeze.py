@@ -29,7 +29,6 @@ from isotone.freezing.margin import (
     round_again,
     spacing,
     store,
-    toward_zero,
     with_margin,
 )
 from isotone.freezing.single import to_single
@@ -41,6 +40,7 @@ from isotone.inputs.chain import Inputs
 from isotone.inputs.knots import Knots
 from isotone.inputs.scaling import Scaling
 from isotone.nn.network import LipschitzNetwork
+from isotone.rounding import toward_zero
 from isotone.typing import Precision
 
 _KEPT: Any = "as it is"  # the default of `grid`: "auto" for a network, its own for a frozen one
@@ -85,8 +85,8 @@ def freeze(
         with few `bits`, see `isotone.freezing.fixed`
     bits : for "fixed", those of every input and of every weight, such as (12, 10); "auto" takes
         the narrowest by which at most a share `max_flips` of the decisions score ≥ `threshold` on
-        the raw `rows` can change, see `isotone.freezing.bits`. With `rows` the provenance tells
-        under "fixed" how many can change, and how many did
+        rows like the raw `rows` changes, with 99 % confidence, see `isotone.freezing.bits`. With
+        `rows` the provenance tells under "fixed" how many can change, and how many did
     exact : float32 that is monotone to the last bit, on the finest grid that can be proved, see
         `isotone.freezing.single`
     ranges : with `exact`, smallest and largest raw number of every feature and, if you like, a

@@ -19,8 +19,8 @@ from isotone.certificate import bounds
 from isotone.certificate.certify import Certificate, certify
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, Steps, change_first, rebuild, starts_dense
-from isotone.rounding import divide, multiply
-from isotone.typing import Floats, Precision, Reals
+from isotone.rounding import divide, multiply, toward_zero
+from isotone.typing import Floats, Precision
 
 FINEST_GRID = 2.0**-20
 COARSEST_GRID = 2.0**-6
@@ -176,9 +176,3 @@ def store(steps: Steps, precision: Precision) -> Steps:
         lambda step: Dense(toward_zero(step.weight, precision), step.bias.astype(precision)),
         lambda weights: toward_zero(weights, precision),
     )
-
-
-def toward_zero(values: Floats | Reals, precision: Precision) -> Reals:
-    rounded = values.astype(precision)
-    too_large = np.abs(rounded.astype(np.float64)) > np.abs(values)
-    return np.where(too_large, np.nextafter(rounded, rounded.dtype.type(0)), rounded)

@@ -27,11 +27,10 @@ from isotone.freezing.margin import (
     dense_first,
     shrink_factors,
     store,
-    toward_zero,
 )
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, Members, Steps, change_first, change_last, ends_dense
-from isotone.rounding import divide, multiply
+from isotone.rounding import divide, multiply, toward_zero
 from isotone.typing import Floats
 
 CLIP = 32.0  # scaled units

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from isotone import limits
-from isotone.freezing.margin import TRUNCATE, toward_zero
+from isotone.freezing.margin import TRUNCATE
 from isotone.frozen.steps import Dense, Sort, Step, residual_block
 from isotone.nn.layers import (
     BoundedLayer,
@@ -27,7 +27,7 @@ from isotone.nn.layers import (
 )
 from isotone.nn.network import LipschitzNetwork
 from isotone.nn.norms import NORMS
-from isotone.rounding import multiply, root, totals
+from isotone.rounding import multiply, root, totals, toward_zero
 from isotone.typing import Floats
 
 

@@ -15,7 +15,7 @@ the rescaling or of the clamps, the scaled input is u = (x − middle) / (max �
 ±1/2; biases, and for HLT2 the columns of the first matrix and λ, are folded and rounded to float32
 once more: weights outward and λ inward, so that what is proved holds for the numbers of the file.
 The certificate's E is then about the folded numbers. The evaluator adds up those of the file, and
-rounds more the farther the box is from zero; without a box, E holds for its order of sums, too.
+rounds more the farther the box is from zero: `isotone certify FILE` tells its own E.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from isotone.checks import check_signs
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, Sort, Steps
 from isotone.inputs.scaling import Scaling, numbers
+from isotone.rounding import away_from_zero, toward_zero
 from isotone.typing import Floats, Signs
 
 Layout = Literal["allen", "hlt2"]
@@ -45,6 +46,8 @@ _LAYER = re.compile(rf"(?:.*\.)?([0-9]{{1,6}})\.{_NUMBERS}", re.S)
 _LIKE_LAYER = re.compile(rf"(?:.*\.)?{_NUMBERS}", re.S)
 _HLT2 = "parametrizations.weight.original"
 _TWO_TRACK = [1, 1, 0, 1]  # the constraints of a file for Allen that has none
+WIDEST: dict[str, int] = {"allen": 32, "hlt2": 128}  # units of a layer, by the evaluator's buffers
+DEEPEST: dict[str, int] = {"allen": 1024, "hlt2": 8}  # layers
 _CLIP = 1024.0  # where neither the file nor the caller says how large numbers are
 
 
@@ -265,6 +268,7 @@ def build(
 ) -> FrozenNetwork:
     """The network in the content of a JSON file; see `isotone.load`."""
     net = parse(data)
+    _warn_of_size(net)
     signs = _given_signs(net, monotonic_cst)
     net = SigmaNet(**(vars(net) | {"monotonic_cst": signs}))
     scaling, steps, residual = _fold(net)
@@ -283,6 +287,18 @@ def build(
         grid=None,
         provenance=_provenance(net, boxed),
     )
+
+
+def _warn_of_size(net: SigmaNet) -> None:
+    """Such a network is read and certified, but the evaluator would write beyond its buffers."""
+    widest = max(net.n_features, *(len(bias) for _, bias in net.layers))
+    if widest > WIDEST[net.layout] or len(net.layers) > DEEPEST[net.layout]:
+        warnings.warn(
+            f"the file has {len(net.layers)} layers of up to {widest} units, but the evaluator of "
+            f"{net.layout} has room for {DEEPEST[net.layout]} of {WIDEST[net.layout]}: it cannot "
+            "compute this network; train a smaller one, or enlarge its buffers",
+            stacklevel=4,
+        )
 
 
 def _given_signs(net: SigmaNet, given: ArrayLike | None) -> Signs:
@@ -322,23 +338,13 @@ def _fold(net: SigmaNet) -> tuple[Scaling, Steps, Floats]:
     k, shift = (one, np.full(n, 0.5)) if net.layout == "allen" else (width, center)
     layers = list(net.layers)
     weight, bias = layers[0]
-    layers[0] = _outward(weight * k), _narrow(bias + weight.astype(np.float64) @ shift)
+    first = _narrow(bias + weight.astype(np.float64) @ shift)
+    layers[0] = _narrow(away_from_zero(weight * k, "float32")), first
     weight, bias = layers[-1]
     layers[-1] = weight, _narrow(bias.astype(np.float64) + net.residual @ shift)
-    return scaling, steps_of(layers), _inward(net.residual * k).astype(np.float64)
-
-
-def _outward(values: Floats) -> Singles:
-    """Float32 numbers that are nowhere closer to zero."""
-    found = _narrow(values)
-    away = np.nextafter(found, np.copysign(np.float32(np.inf), found))
-    return _narrow(np.where(np.abs(found) < np.abs(values), away, found))
-
-
-def _inward(values: Floats) -> Singles:
-    """Float32 numbers that are nowhere farther from zero."""
-    found = _narrow(values)
-    return np.where(np.abs(found) > np.abs(values), np.nextafter(found, np.float32(0)), found)
+    _narrow(net.residual * k)
+    residual = toward_zero(net.residual * k, "float32").astype(np.float64)
+    return scaling, steps_of(layers), residual
 
 
 def _narrow(values: NDArray[Any]) -> Singles:
@@ -378,7 +384,7 @@ def _provenance(net: SigmaNet, boxed: bool) -> dict[str, Any]:
     if net.cut is not None:
         about |= {"nominal_cut": float(net.cut), "passes": PASSES}
     if boxed:
-        about["rounding"] = "E is that of isotone; the evaluator's grows with the ends of the box"
+        about["rounding"] = "E is that of isotone; `isotone certify FILE` tells the evaluator's"
     else:
         about["clip"] = "inputs are clamped here, but not by the evaluator"
     source = (net.about or {}).get("fingerprint")

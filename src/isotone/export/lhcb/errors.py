@@ -27,6 +27,7 @@ import numpy as np
 from isotone.certificate import bounds
 from isotone.certificate.bounds import Change
 from isotone.export.lhcb.fold import Folded
+from isotone.frozen.lhcb import SigmaNet, Singles
 from isotone.frozen.network import FrozenNetwork
 from isotone.rounding import MatrixNorms, add, multiply, total, totals
 from isotone.typing import Floats
@@ -46,32 +47,34 @@ class Errors:
 
 def find_errors(frozen: FrozenNetwork, folded: Folded, reach: float) -> Errors:
     """Bounds for raw inputs within the box of `folded`."""
-    net, z = folded.net, _reach(folded)
-    residual = net.residual
+    ends = folded.low, folded.high
+    own = evaluation_error(folded.net, *ends)
+    distance = add(bounds.rounding_errors(frozen)[0], own)
+    distance = add(distance, _rounded(folded, _reach(folded.net, *ends)))
+    slope = add(bounds.slopes(frozen.steps, frozen.n_features), np.abs(frozen.residual))[0]
+    distance = add(distance, total(multiply(slope, _shift(frozen, folded, reach))))
+    return Errors(own, float(distance))
+
+
+def evaluation_error(net: SigmaNet, low: Singles, high: Singles) -> float:
+    """E above, for raw inputs between these ends, (n_features,) each."""
+    z, residual = _reach(net, low, high), net.residual
     steep = add(bounds.slopes(net.steps, net.n_features), np.abs(residual))[0]
     own = bounds.rounding_errors_within(net.steps, residual, z, "float32")[0]
     # a flushed input or partial sum of the residual
     own = add(own, multiply(total(steep), _TINY * (net.n_features + 2)))
     if net.layout == "allen" and net.low is not None:
         own = add(own, total(multiply(steep, add(multiply(_RESCALING, z), _TINY))))
-    distance = add(bounds.rounding_errors(frozen)[0], own)
-    distance = add(distance, _rounded(folded, z))
-    slope = add(bounds.slopes(frozen.steps, frozen.n_features), np.abs(frozen.residual))[0]
-    distance = add(distance, total(multiply(slope, _shift(frozen, folded, reach))))
-    return Errors(float(own), float(distance))
+    return float(own)
 
 
-def _reach(folded: Folded) -> Floats:
+def _reach(net: SigmaNet, low: Singles, high: Singles) -> Floats:
     """The largest |z| of every feature in the box."""
-    low, high, net = (
-        folded.low.astype(np.float64),
-        folded.high.astype(np.float64),
-        folded.net,
-    )
+    ends = low.astype(np.float64), high.astype(np.float64)
     if net.layout == "hlt2" or net.low is None:
-        return np.maximum(np.abs(low), np.abs(high))
-    farthest = np.maximum(np.abs(low - net.low), np.abs(high - net.low))
-    return farthest / net.width * (1.0 + 2.0**-20)
+        return np.asarray(np.maximum(np.abs(ends[0]), np.abs(ends[1])))
+    farthest = np.maximum(np.abs(ends[0] - net.low), np.abs(ends[1] - net.low))
+    return np.asarray(farthest / net.width * (1.0 + 2.0**-20))
 
 
 def _shift(frozen: FrozenNetwork, folded: Folded, reach: float) -> Floats:

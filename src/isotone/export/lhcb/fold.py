@@ -21,15 +21,14 @@ from typing import Literal
 import numpy as np
 
 from isotone.certificate import bounds
-from isotone.frozen.lhcb import Layout, SigmaNet, Singles, steps_of
+from isotone.frozen.lhcb import DEEPEST, WIDEST, Layout, SigmaNet, Singles, steps_of
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, Sort
+from isotone.rounding import away_from_zero, toward_zero
 from isotone.typing import Floats
 
 Rescale = Literal["auto", "none", "unit"]
 
-WIDEST: dict[str, int] = {"allen": 32, "hlt2": 128}  # units of a layer, by the evaluator's buffers
-DEEPEST: dict[str, int] = {"allen": 1024, "hlt2": 8}  # layers
 _ALIKE = 2.0**-22  # relative difference of slopes that are the same in float32
 _MARGIN = 1.0 - 2.0**-21  # of λ', so that numbers which are folded once more still keep it
 
@@ -168,13 +167,13 @@ def _round_inward(
 
 
 def _toward_zero(values: Floats) -> Singles:
-    found = _single(values)
-    return np.where(np.abs(found) > np.abs(values), np.nextafter(found, np.float32(0)), found)
+    _single(values)
+    return toward_zero(values, "float32").astype(np.float32)
 
 
 def _single_above(value: float) -> np.float32:
-    found = _single(np.array([value]))[0]
-    return np.float32(found if found >= value else np.nextafter(found, np.float32(np.inf)))
+    found = away_from_zero(np.array([value]), "float32").astype(np.float64)
+    return np.float32(_single(found)[0])
 
 
 def _single(values: Floats) -> Singles:

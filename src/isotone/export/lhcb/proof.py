@@ -1,0 +1,82 @@
+"""Proof: what is certain of a file for Allen or HLT2 as its own evaluator computes it.
+
+`isotone.certify` of a network that was read from such a file is about isotone's arithmetic, which
+centers the inputs of a box first. The evaluator adds up the numbers of the file as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isotone import limits
+from isotone.certificate.certify import Certificate
+from isotone.export.lhcb.errors import evaluation_error
+from isotone.frozen.lhcb import SigmaNet, Singles, parse
+from isotone.rounding import digits_up
+from isotone.untrusted import begins_as_json, read_json
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What an evaluator computes.
+
+    Parameters
+    ----------
+    layout : "allen" or "hlt2"
+    rounding_error : E of its float32 arithmetic, for every order of sums, with or without
+        contraction to fused multiply-add; None if no bound was found
+    drop : how far a response may move against a declared direction, 2E; None if nothing is claimed
+    inputs : for which raw inputs this holds, in words
+    """
+
+    layout: str
+    rounding_error: float | None
+    drop: float | None
+    inputs: str
+
+    @property
+    def guarantee(self) -> str:
+        """What is promised about computed responses, in words."""
+        who = f"the evaluator of {self.layout}"
+        if self.rounding_error is None:
+            return f"{who} may be off by any amount: no bound on its rounding error was found"
+        error = f"E = {digits_up(self.rounding_error)}"
+        monotone = "" if self.drop is None else f", monotone up to {digits_up(self.drop)}"
+        return f"{who} computes responses within {error} of the exact ones{monotone} {self.inputs}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"guarantee": self.guarantee}
+
+
+def certify_evaluation(path: str | Path, certificate: Certificate) -> Evaluation | None:
+    """What the evaluator guarantees of a JSON file; None if the file is of another kind.
+
+    Parameters
+    ----------
+    certificate : of the network that was read from it; its directions in real numbers are proved
+        for the numbers of the file
+    """
+    if not begins_as_json(path):
+        return None
+    net = parse(read_json(path, limits.SIGMA_NET))
+    low, high, inputs = _box(net, certificate.clip)
+    error = evaluation_error(net, low, high)
+    if math.isinf(error):
+        return Evaluation(net.layout, None, None, inputs)
+    claims = certificate.holds and certificate.verdicts
+    return Evaluation(net.layout, error, 2.0 * error if claims else None, inputs)
+
+
+def _box(net: SigmaNet, clip: float) -> tuple[Singles, Singles, str]:
+    """The raw inputs that are claimed about, and what to call them."""
+    if net.low is not None and net.high is not None:
+        if net.layout == "hlt2":
+            return net.low, net.high, "for all inputs, which it clamps"
+        return net.low, net.high, "for inputs from rescale_min to rescale_max"
+    ends = np.full(net.n_features, clip, np.float32)
+    return -ends, ends, f"for inputs within ±{clip:g}, to which it does not clamp"
