@@ -13,6 +13,7 @@ import pytest
 
 from isotone.data import survey as module
 from isotone.data.dataset import open_dataset
+from isotone.data.holdout import GROUP, DrawnGroups
 from isotone.data.source import Source
 from isotone.data.survey import Survey, take_survey
 
@@ -41,9 +42,9 @@ def write(folder: Path, **columns: Any) -> Path:
     return folder
 
 
-def survey(folder: Path, weight: str | None = None, n_held: int = 0) -> Survey:
+def survey(folder: Path, weight: str | None = None, n_held: int = 0, **options: Any) -> Survey:
     names = ("x", "city", "code")
-    source = Source(open_dataset(folder), names, "y", weight, frozenset(["city"]))
+    source = Source(open_dataset(folder), names, "y", weight, frozenset(["city"]), **options)
     return take_survey(source, n_held=n_held)
 
 
@@ -153,3 +154,64 @@ def test_files_must_agree(tmp_path: Path) -> None:
     source = Source(open_dataset(tmp_path / "orders"), ("size",), "y")
     with pytest.raises(ValueError, match="of column 'size' are stored in different orders"):
         take_survey(source)
+
+
+EVENTS = RNG.permutation(np.arange(N) // 4)  # all over the files
+
+
+@pytest.mark.parametrize("event", [EVENTS, EVENTS.astype(float), EVENTS.astype(str), EVENTS % 600])
+def test_groups_are_held_out_as_a_whole(event: Any, tmp_path: Path) -> None:
+    folder = write(tmp_path, event=event, run=np.arange(N) % 2)
+    for by in (("event",), ("event", "run")):
+        found = survey(folder, n_held=150, group=by)
+        held, sample = found.held.rows, found.sample.rows
+        label = np.array([f"{a} {b}" for a, b in zip(event, np.arange(N) % 2, strict=True)])
+        label = label if len(by) == 2 else event
+        assert len(held) > 0
+        assert np.array_equal(np.sort(held), np.flatnonzero(np.isin(label, label[held])))
+        assert not np.isin(label[sample], label[held]).any()
+        # one key for a group, and one group for a key
+        assert found.sample.group is not None
+        pairs = set(zip(label[sample].tolist(), found.sample.group.tolist(), strict=True))
+        assert len(pairs) == len(set(label[sample].tolist()))
+        assert {4321, 4000, 17, 4900, 2500} <= set(sample.tolist())  # like no others
+        drawn = found.sample.stands_for > 1
+        assert found.sample.weight[drawn].sum() == pytest.approx(N)
+
+
+def test_groups_that_cannot_be_held_out_are_refused(tmp_path: Path) -> None:
+    folder = write(tmp_path, one=np.zeros(N), gap=[None, *range(N - 1)])
+    with pytest.raises(ValueError, match=r"'gap' is missing in row 0 .* belong to an event"):
+        survey(folder, group=("gap",))
+    with pytest.raises(ValueError, match="one name too few groups to hold some out by chance"):
+        survey(folder, n_held=1, group=("one",))
+    assert survey(folder, group=("one",)).held.rows.tolist() == []
+    drawn = DrawnGroups(100, of=100, seed=0, by=("one",))
+    rows = pa.record_batch({GROUP: np.zeros(350, np.uint64)})
+    drawn.see(rows, np.arange(350))
+    with pytest.raises(ValueError, match="one group of one has more than 400 rows; a group is"):
+        drawn.see(rows, np.arange(350, 700))
+
+
+def test_groups_are_let_go_where_they_become_too_many() -> None:
+    drawn, keys = DrawnGroups(100, of=200, seed=0, by=("g",)), np.arange(5000, dtype=np.uint64)
+    for start in range(0, 5000, 250):
+        part = np.repeat(keys[start : start + 250], 2)
+        drawn.see(pa.record_batch({GROUP: part}), np.arange(2 * start, 2 * start + 500))
+        assert drawn.n_rows <= 600
+    kept = drawn.kept({})
+    assert kept.sum() == 100
+    numbers = np.concatenate(drawn.numbers)[kept]
+    assert (np.bincount(numbers // 2) % 2 == 0).all()  # both rows of every group
+
+
+def test_signed_weights_are_read_if_they_may_be(tmp_path: Path) -> None:
+    signed = np.where(np.arange(N) % 5 > 3, -0.5, 1.5)
+    folder = write(tmp_path, w=signed)
+    with pytest.raises(ValueError, match=r"the weight 'w' is -0.5 in row 4 .*signed_weights=True"):
+        survey(folder, "w")
+    found = survey(folder, "w", signed=True)
+    assert found.is_negative
+    assert found.total == pytest.approx(signed.sum())
+    assert np.array_equal(found.sample.weight / found.sample.stands_for, signed[found.sample.rows])
+    assert not survey(write(tmp_path), "w").is_negative

@@ -41,7 +41,7 @@ def split_groups(rows: Rows, found: Any) -> list[int]:
 @pytest.fixture
 def rows() -> Rows:
     raw = Rows(X, NOISE[:, None].astype(float), np.ones(len(X)))
-    return observations(with_groups(raw, EVENT, is_streamed=False))
+    return observations(with_groups(raw, EVENT))
 
 
 @pytest.mark.parametrize("n_folds", [2, 3, 8])
@@ -77,7 +77,7 @@ def test_lasting_folds_do_not_change_with_more_rows(rows: Rows) -> None:
 
 def test_equal_rows_of_different_groups_stay_apart() -> None:
     raw = Rows(np.ones((4, 1)), np.ones((4, 1)), np.ones(4))
-    merged = observations(with_groups(raw, ["a", "a", "b", "b"], is_streamed=False))
+    merged = observations(with_groups(raw, ["a", "a", "b", "b"]))
     assert merged.group is not None
     assert len(np.unique(merged.group)) == 2
     assert len(observations(raw)) == 1
@@ -109,7 +109,7 @@ def test_no_member_is_judged_by_relatives_of_what_it_learned(
         members, "_share", lambda rows, *rest: seen.append(rest[-1]) or original(rows, *rest)
     )
     raw = Rows(X, NOISE[:, None].astype(float), np.ones(len(X)))
-    known = observations(with_groups(raw, EVENT, is_streamed=False))
+    known = observations(with_groups(raw, EVENT))
     model = MonotonicClassifier(max_iter=2, hidden_layer_sizes=(8,), random_state=0, **words)
     model.fit({"a": X[:, 0], "b": X[:, 1]}, NOISE, groups=EVENT)
     parts = [found for found in seen if found is not None]
@@ -136,8 +136,6 @@ def test_relatives_no_longer_make_noise_look_learned() -> None:
 def test_groups_that_are_none(groups: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MonotonicRegressor(max_iter=1).fit(X, X[:, 0], groups=groups)
-    with pytest.raises(ValueError, match="`groups` needs rows in memory but the data set"):
-        with_groups(Rows(X, NOISE), EVENT, is_streamed=True)
 
 
 # The command
@@ -202,9 +200,11 @@ def test_an_unknown_or_missing_group(table: Path, capsys: pytest.CaptureFixture[
     assert "every row must belong to an event, or a group" in error
 
 
-def test_a_stream_has_no_groups_yet(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_has_groups(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isotone.data.survey.SMALL_ROWS", 100)
     folder = table.parent / "d"
     folder.mkdir()
     table.rename(folder / "t.parquet")
-    assert run(folder, "--group-by event") == 2
+    quick = "--max-iter 2 --n-members 1 --hidden-layer-sizes 8"
+    assert run(folder, f"--group-by event {quick}") == 0
+    assert isotone.load(folder.parent / "m.isotone").inputs.names == ("run", "a", "b")

@@ -375,3 +375,78 @@ def test_other_data_sets_are_refused(tmp_path: Path) -> None:
     model.set_params(**OPTIONS | {"max_iter": 1})
     model.fit(pads.dataset(tmp_path / "parts", partitioning=None), "v")
     assert model.network_.inputs.names == tuple(COLUMNS)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("groups", ["event", ["event", "run"]])
+def test_a_stream_keeps_groups_together(groups: Any, tmp_path: Path) -> None:
+    """Early stopping judges by rows of events that are not learned from."""
+    event = RNG.permutation(np.arange(N) // 3)
+    folder = write(tmp_path, y=CLASS, event=event, run=event % 7)
+    options = OPTIONS | {"early_stopping": True, "lipschitz": "auto", "max_iter": 2}
+    model = MonotonicClassifier({"a": 1}, **options).fit(folder, "y", groups=groups)
+    assert model.certificate_.holds
+    taken = set(COLUMNS) | ({"run"} if groups == "event" else set())
+    assert {column.name for column in model.network_.inputs.columns} == taken
+    with pytest.raises(TypeError, match="`groups` is a list but `X` is a data set, whose rows"):
+        model.fit(folder, "y", groups=[1, 2])
+    with pytest.raises(ValueError, match="has no column 'nope'"):
+        model.fit(folder, "y", groups="nope")
+
+
+def test_groups_of_a_small_data_set_are_those_of_its_rows(tmp_path: Path) -> None:
+    event = np.arange(N) // 3
+    folder = write(tmp_path, y=CLASS, event=event)
+    model = MonotonicClassifier({"a": 1}, **OPTIONS | {"max_iter": 1})
+    model.fit(folder, "y", groups="event")
+    assert {column.name for column in model.network_.inputs.columns} == set(COLUMNS)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("kind", ["classes", "positive", "values"])
+def test_a_stream_with_signed_weights_learns_what_they_stand_for(
+    kind: str, tmp_path: Path
+) -> None:
+    """Rows of 1.5 and -0.5 with means that make targets of one kind rarer where a is positive."""
+    rng = np.random.default_rng(5)
+    share = np.where((CLASS == "yes") & (A > 0), 0.25, 1.0)  # the mean weight
+    weight = np.where(rng.random(N) < (share + 0.5) / 2.0, 1.5, -0.5)
+    options = OPTIONS | {"signed_weights": True, "max_iter": 8}
+    signed, plain = write(tmp_path / "s", y=CLASS, v=VALUE, w=weight), (tmp_path / "m")
+    write(plain, y=CLASS, v=VALUE, w=share)
+    if kind == "values":
+        both = [
+            MonotonicRegressor({"a": 1}, **options).fit(each, "v", "w")
+            for each in (_without(signed, "y"), _without(plain, "y"))
+        ]
+        found, truth = (model.predict(frame()) for model in both)
+        assert np.sqrt(np.mean((found - truth) ** 2)) < 0.25 * VALUE.std()
+        return
+    chosen = {"positive": "no"} if kind == "positive" else {}
+    model = MonotonicClassifier(**options | chosen)
+    both = [
+        model.fit(_without(each, "v"), "y", "w").predict_proba(frame())[:, 1]
+        for each in (signed, plain)
+    ]
+    assert np.abs(both[0] - both[1]).mean() < 0.06
+    unweighted = model.fit(_without(plain, "v", "w"), "y").predict_proba(frame())[:, 1]
+    assert np.abs(unweighted - both[1]).mean() > 0.1
+
+
+def _without(folder: Path, *names: str) -> Path:
+    """The same rows without some columns."""
+    other = folder.with_name(f"{folder.name} {' '.join(names)}")
+    other.mkdir(exist_ok=True)
+    for path in folder.glob("*.parquet"):
+        table = pa.parquet.read_table(path).drop_columns(list(names))
+        pa.parquet.write_table(table, other / path.name, row_group_size=500)
+    return other
+
+
+@pytest.mark.usefixtures("small")
+def test_signed_weights_of_a_stream_must_add_up_to_something(tmp_path: Path) -> None:
+    weight = np.where(CLASS == "yes", -1.0, 2.0)
+    with pytest.raises(ValueError, match=r"class .* add up to -\d+; their total must be"):
+        MonotonicClassifier(**OPTIONS | {"signed_weights": True}).fit(
+            write(tmp_path, y=CLASS, w=weight), "y", "w"
+        )

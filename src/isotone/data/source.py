@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from isotone.data.dataset import Dataset
+from isotone.data.groups import keys_of
+from isotone.data.holdout import GROUP
 from isotone.inputs.cells import finite_or_blank, is_text, labels
 from isotone.inputs.frames import is_category
 from isotone.typing import Integers
@@ -37,6 +39,9 @@ class Source:
     Parameters
     ----------
     features, target, weight : names of columns, without repetition
+    group : names of columns that tell groups apart, see `isotone.data.groups`; none of them is a
+        feature
+    signed : whether weights may be negative
     categories : features whose cells are read as texts, each of them a category, even where they
         are numbers
     feature : gives the cells of any other feature, from a column, its name, and the number of its
@@ -49,10 +54,23 @@ class Source:
     weight: str | None = None
     categories: frozenset[str] = frozenset()
     feature: Callable[[pa.Array, str, int], pa.Array] = field(default=plain_feature)
+    group: tuple[str, ...] = ()
+    signed: bool = False
 
     @property
     def columns(self) -> list[str]:
+        """Names of the columns that are read from files."""
+        return list(dict.fromkeys([*self.cells, *self.group]))
+
+    @property
+    def cells(self) -> list[str]:
+        """Names of features, target and weight."""
         return [*self.features, self.target, *([self.weight] if self.weight else [])]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of what `read` gives: `cells`, and the keys of groups if there are any."""
+        return [*self.cells, *([GROUP] if self.group else [])]
 
     def read(
         self, batch: pa.RecordBatch, path: str, first_row: int
@@ -69,10 +87,12 @@ class Source:
             columns.append(self._target(batch.column(self.target), first_row))
             if self.weight is not None:
                 columns.append(self._weight(batch.column(self.weight), first_row))
-        rows = pa.RecordBatch.from_arrays(columns, names=self.columns)
+            if self.group:
+                columns.append(pa.array(keys_of(batch, self.group, first_row)))
+        rows = pa.RecordBatch.from_arrays(columns, names=self.names)
         if self.weight is None:
             return rows, np.arange(len(batch))
-        counted = np.flatnonzero(columns[-1].to_numpy() > 0)
+        counted = np.flatnonzero(rows.column(self.weight).to_numpy() != 0)
         return rows if len(counted) == len(batch) else rows.take(counted), counted
 
     def _feature(self, column: pa.Array, name: str, first_row: int) -> pa.Array:
@@ -92,13 +112,14 @@ class Source:
     def _weight(self, column: pa.Array, first_row: int) -> pa.Array:
         assert self.weight is not None
         values = finite_or_blank(column, self.weight, first_row)
-        bad = ~(values >= 0)
+        bad = np.isnan(values) if self.signed else ~(values >= 0)
         if bad.any():
-            row = int(bad.argmax())
+            row, least = int(bad.argmax()), "numbers" if self.signed else "0 or more"
             raise ValueError(
                 f"the weight {self.weight!r} is {values[row]:g} in row {first_row + row} (data "
-                "rows, counted from 0); weights must be 0 or more: correct or drop such rows, or, "
-                "if they are meant, as sWeights are, give rows in memory and signed_weights=True"
+                f"rows, counted from 0); weights must be {least}: correct or drop such rows, or, "
+                "if negative ones are meant, as sWeights are, set signed_weights=True "
+                "(`--signed-weights`)"
             )
         return pa.array(values)
 

@@ -5,6 +5,8 @@ by their numbers alone. Rows that are like no others are added: the first of eve
 class, the first with a missing value in a column, and those with the lowest and the highest
 number of a column. So the categories, the ranges and the missing values of the sample are those of
 all rows. A row that was drawn stands for many, an added one for itself: their weights say so.
+
+Rows to judge by are held out by their number, or with their whole group (`isotone.data.holdout`).
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ import numpy as np
 import pyarrow as pa
 
 from isotone.data.dataset import Dataset
+from isotone.data.groups import Keys
+from isotone.data.holdout import GROUP, DrawnGroups, DrawnRows
 from isotone.data.source import Source
 from isotone.data.table import BATCH_ROWS
 from isotone.inputs.cells import decoded, is_text, labels, numbers_of
@@ -39,12 +43,16 @@ class Part:
     cells : the target
     weight : of every row, times the number of rows that it stands for
     rows : their numbers within the data set
+    stands_for : that number of rows
+    group : the key of the group of every row; None if there are no groups
     """
 
     X: pa.Table
     cells: pa.Array
     weight: Floats
     rows: Integers
+    stands_for: Floats
+    group: Keys | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +64,7 @@ class Survey:
     sample : rows that stand for all
     held : rows to judge by, which are not in the sample, and not to be learned from
     n_rows, total : number of rows that count, and their weight
+    is_negative : whether a weight is
     classes : weight of every value of the target; None if these are more than `MAX_LABELS`
     missing : number of missing values by feature, where there are some, and the file and the row
         of the first
@@ -73,6 +82,7 @@ class Survey:
     missing: dict[str, tuple[int, str, int]]
     levels: dict[str, dict[str | None, int]]
     digest: str
+    is_negative: bool = False
 
 
 def is_small(dataset: Dataset) -> bool:
@@ -91,11 +101,16 @@ def take_survey(
 
     Parameters
     ----------
-    n_held : number of rows to hold out; more than `SAMPLE_ROWS` are not
+    n_held : number of rows to hold out; more than `SAMPLE_ROWS` are not. With groups it is about
+        that number, in whole groups
     on_rows : called with the number of rows of every batch that is read
     """
-    drawn = _draw(source.dataset.n_rows or 0, min(n_held, SAMPLE_ROWS), SAMPLE_ROWS, seed)
-    survey = _Surveying(source, drawn)
+    n_rows, n_held = source.dataset.n_rows or 0, min(n_held, SAMPLE_ROWS)
+    numbers = _draw(n_rows, 0 if source.group else n_held, SAMPLE_ROWS, seed)
+    held, sample = (DrawnRows(drawn) for drawn in numbers)
+    if source.group:
+        held = DrawnGroups(n_held, n_rows, seed, source.group)
+    survey = _Surveying(source, held, sample)
     for batch, path, first_row, number in _batches(source):
         rows, places = source.read(batch, path, first_row)
         survey.see(rows, path, first_row + places, number + places)
@@ -125,34 +140,29 @@ def _batches(source: Source) -> Iterator[tuple[pa.RecordBatch, str, int, int]]:
 class _Surveying:
     """What was seen so far."""
 
-    def __init__(self, source: Source, drawn: tuple[Integers, Integers]) -> None:
-        self.source, self.drawn = source, drawn
-        self.taken: tuple[list[pa.RecordBatch], list[pa.RecordBatch]] = ([], [])
-        self.numbers: tuple[list[Integers], list[Integers]] = ([], [])
+    def __init__(self, source: Source, held: DrawnRows, sample: DrawnRows) -> None:
+        self.source, self.held, self.sample = source, held, sample
         self.columns = {
-            n: _Column(n in source.categories, n == source.target) for n in source.columns
+            n: _Column(n in source.categories, n == source.target) for n in source.cells
         }
         self.single: dict[tuple[str, Any], tuple[int, pa.RecordBatch]] = {}
         self.classes: dict[Any, float] | None = {}
-        self.n_rows, self.total = 0, 0.0
-        self.digest = hashlib.sha256()
+        self.n_rows, self.total, self.is_negative = 0, 0.0, False
+        self.digest = hashlib.sha256(repr(source.group).encode() if source.group else b"")
 
     def see(self, rows: pa.RecordBatch, path: str, places: Integers, numbers: Integers) -> None:
         """Rows of a file: their numbers there, and within the data set."""
         if not len(rows):
             return
-        for drawn, taken, found in zip(self.drawn, self.taken, self.numbers, strict=True):
-            low, high = np.searchsorted(drawn, [numbers[0], numbers[-1] + 1])
-            own = np.searchsorted(numbers, drawn[low:high])
-            own = own[numbers[own] == drawn[low:high]]
-            taken.append(rows.take(own))
-            found.append(numbers[own])
+        for drawn in (self.held, self.sample):
+            drawn.see(rows, numbers)
         for name, column in self.columns.items():
             for key, row in column.see(rows.column(name), name, (path, places)):
                 self.single[name, key] = int(numbers[row]), rows.take([row])
             self.digest.update(f"{name} {column.sum}".encode())
         weight = _weights(rows, self.source)
         self.n_rows, self.total = self.n_rows + len(rows), self.total + float(weight.sum())
+        self.is_negative |= bool(weight.min() < 0)
         self._count_classes(rows.column(self.source.target), weight)
 
     def _count_classes(self, cells: pa.Array, weight: Floats) -> None:
@@ -174,44 +184,55 @@ class _Surveying:
                 f"{self.source.dataset.path!r} has {what}; training needs rows of positive, "
                 "finite weight: give others"
             )
-        held, sample = (np.concatenate(numbers) for numbers in self.numbers)
-        known = set(sample.tolist())
-        added = {n: row for n, row in self.single.values() if n not in known}
-        kept = ~np.isin(held, list(added))
-        stands_for = np.repeat([self.n_rows / max(len(sample), 1), 1.0], [len(sample), len(added)])
-        sample = np.concatenate([sample, np.array(list(added), np.int64)])
+        held, sample = self._parts()
         features = {name: self.columns[name] for name in self.source.features}
         gaps = {name: column.gaps() for name, column in features.items()}
         return Survey(
             self.source,
-            self._part([*self.taken[1], *added.values()], sample, stands_for),
-            self._part(self.taken[0], held, np.ones(len(held)), kept),
+            sample,
+            held,
             self.n_rows,
             self.total,
             self.classes,
             {name: (found.n, found.path, found.row) for name, found in gaps.items() if found.n},
             {name: column.labels for name, column in features.items() if column.has_counts},
             self.digest.hexdigest(),
+            self.is_negative,
         )
 
+    def _parts(self) -> tuple[Part, Part]:
+        """Rows that are held out, and the sample: rows that were drawn, and added ones."""
+        numbers = _all(self.sample.numbers)
+        known = set(numbers.tolist())
+        added = {n: row for n, row in self.single.values() if n not in known}
+        kept = self.held.kept(added)
+        seen = np.flatnonzero(~self.held.hides(self.sample.batches, kept))
+        stands_for = np.repeat([self.n_rows / max(len(seen), 1), 1.0], [len(seen), len(added)])
+        own = np.concatenate([seen, len(numbers) + np.arange(len(added))])
+        numbers = np.concatenate([numbers, np.array(list(added), np.int64)])
+        sample = self._part([*self.sample.batches, *added.values()], numbers, own, stands_for)
+        held, ones = np.flatnonzero(kept), np.ones(int(kept.sum()))
+        return self._part(self.held.batches, _all(self.held.numbers), held, ones), sample
+
     def _part(
-        self,
-        batches: Iterable[pa.RecordBatch],
-        numbers: Integers,
-        stands_for: Floats,
-        kept: Any = slice(None),
+        self, batches: list[pa.RecordBatch], numbers: Integers, rows: Integers, stands_for: Floats
     ) -> Part:
-        table = joined(batches, self.source)
+        nothing = [batch.slice(0, 0) for batch in self.sample.batches]
+        table = joined(batches or nothing, self.source).take(rows)
         weight = _weights(table, self.source) * stands_for
-        rows = np.arange(len(table))[kept]
         X, cells = table.select(self.source.features), table[self.source.target].combine_chunks()
-        return Part(X.take(rows), cells.take(pa.array(rows)), weight[rows], numbers[rows])
+        group = table[GROUP].to_numpy() if self.source.group else None
+        return Part(X, cells, weight, numbers[rows], stands_for, group)
+
+
+def _all(numbers: list[Integers]) -> Integers:
+    return np.concatenate([np.empty(0, np.int64), *numbers])
 
 
 def joined(batches: Iterable[pa.RecordBatch], source: Source) -> pa.Table:
     """One table of what a source read, in which categories are stored as such."""
     parts, columns = list(batches), {}
-    for name in source.columns:
+    for name in source.names:
         chunks = [batch.column(name) for batch in parts]
         _check_alike(chunks, name)
         column = pa.chunked_array(chunks).combine_chunks()

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from isotone.data.source import Source
+from isotone.estimators.preparation.signed import MeanWeights
 from isotone.inputs.cells import decoded, is_text
 from isotone.inputs.chain import Inputs
 from isotone.training.rows import Rows
@@ -39,6 +40,7 @@ class Targets:
     classes : sorted, those that `values` gives; None for a regression
     class_weight : by class
     sign : -1 if the first of two classes is the one that is scored
+    means : mean weights, in place of signed ones; None if weights are as they are
     """
 
     name: str
@@ -46,6 +48,7 @@ class Targets:
     classes: NDArray[Any] | None = None
     class_weight: Floats | None = None
     sign: int = 1
+    means: MeanWeights | None = None
 
     def read(self, cells: pa.Array) -> tuple[Floats, Floats]:
         """Targets (n_rows, 1), and the weight of their classes."""
@@ -63,6 +66,13 @@ class Targets:
         labels = place[encoded.indices.to_numpy()]
         y = labels if self.sign > 0 else 1 - labels
         return y[:, None].astype(np.float64), self.class_weight[labels]
+
+    def mean_weights(self, inputs: Inputs, X: pa.Table, y: Floats) -> Floats:
+        """What rows weigh on average, by their features and targets as `read` gives them."""
+        assert self.means is not None
+        x = np.concatenate([np.column_stack(inputs.read(raw)) for raw in inputs.batches(X)])
+        turned = self.classes is not None and self.sign < 0
+        return self.means(x, 1.0 - y[:, 0] if turned else y[:, 0])
 
     @property
     def is_weighted(self) -> bool:
@@ -90,10 +100,13 @@ class Conversion:
         return self._rows(cells) if len(cells) else None
 
     def _rows(self, cells: pa.RecordBatch) -> Rows:
-        X = self.inputs.encode(pa.Table.from_batches([cells]))
+        table = pa.Table.from_batches([cells])
+        X = self.inputs.encode(table)
         y, factor = self.targets.read(cells.column(self.targets.name))
         rows, weight = self.scale(Rows(X, y)), self.source.weight
         if weight is None and not self.targets.is_weighted:
             return rows
-        own = 1.0 if weight is None else cells.column(weight).to_numpy()
+        own: Any = 1.0 if weight is None else cells.column(weight).to_numpy()
+        if self.targets.means is not None:
+            own = self.targets.mean_weights(self.inputs, table, y)
         return replace(rows, weight=own * factor)

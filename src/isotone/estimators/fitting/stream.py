@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from rich.progress import Progress
 
 from isotone.data.dataset import Dataset, open_dataset
+from isotone.data.holdout import GROUP
 from isotone.data.source import Source
 from isotone.data.survey import MAX_LABELS, Survey, is_small, joined, take_survey
 from isotone.data.table import index_columns
@@ -28,6 +29,7 @@ from isotone.estimators.columns import check_categories
 from isotone.estimators.fitting.conversion import Conversion, Targets, values_of
 from isotone.estimators.fitting.dispatch import learn_apart, refuse_apart
 from isotone.estimators.fitting.members import Design, Run, drive
+from isotone.estimators.preparation.signed import learn_mean_weights
 from isotone.inputs.cells import decoded
 from isotone.inputs.chain import Inputs
 from isotone.inputs.frames import is_category
@@ -37,7 +39,7 @@ from isotone.training.fields import Field
 from isotone.training.learners import why_not_fused
 from isotone.training.recipe import History, Recipe
 from isotone.training.rows import Rows
-from isotone.typing import Floats
+from isotone.typing import Floats, Indices
 from isotone.workers import ALONE, Workers, workers_from
 
 _SCANNED = 2**22  # rows that a member of a scan visits, at most
@@ -61,6 +63,53 @@ class Stream:
         """Features, targets and weights of the sample."""
         sample = self.survey.sample
         return sample.X, self.targets.values(sample.cells), sample.weight
+
+    @property
+    def groups(self) -> NDArray[Any] | None:
+        """The keys of the groups of the sample, if there are groups."""
+        return self.survey.sample.group
+
+    def positive(
+        self, rows: Rows, classes: Indices | None, names: Any = None
+    ) -> tuple[Rows, Stream]:
+        """The sample, and the stream, with mean weights in place of signed ones.
+
+        Every class keeps its total, which is that of all rows, up to how far the mean of the
+        predicted weights of the sample is from that of all.
+
+        Parameters
+        ----------
+        rows : the sample
+        classes, names : as for `mean_weights`
+        """
+        if not self.survey.is_negative:
+            return rows, self
+        stands_for = self.survey.sample.stands_for
+        own = replace(rows, weight=rows.weights() / stands_for)
+        weight, means = learn_mean_weights(own, classes, names)
+        totals = self._class_totals(classes, names)
+        place = np.zeros(len(rows), np.intp) if classes is None else classes
+        sums = np.bincount(place, weight * stands_for, len(totals))
+        ratio = totals / sums
+        parts = [part.times(r) for part, r in zip(means.parts, ratio.tolist(), strict=True)]
+        means = replace(means, parts=tuple(parts))
+        rows = replace(rows, weight=weight * stands_for * ratio[place])
+        return rows, replace(self, targets=replace(self.targets, means=means))
+
+    def _class_totals(self, classes: Indices | None, names: Any) -> Floats:
+        """The weight of every class among all rows, or that of all; positive."""
+        if classes is None:
+            return np.array([self.survey.total])
+        labels, totals = self.totals()
+        order = np.argsort(labels)
+        for name, total in zip(labels[order].tolist(), totals[order].tolist(), strict=True):
+            if not total > 0:
+                raise ValueError(
+                    f"the weights of class {name!r} add up to {total:.4g}; their total must be "
+                    "positive, since it says how often such rows occur: correct the weights, or "
+                    "give more rows"
+                )
+        return np.asarray(totals[order])
 
     def totals(self) -> tuple[NDArray[Any], Floats]:
         """Classes, and the weight of each among all rows."""
@@ -92,7 +141,10 @@ class Stream:
         """Features, targets and weights of rows that are not learned from."""
         held = self.survey.held
         y, factor = self.targets.read(held.cells)
-        return Rows(inputs.encode(held.X), y, held.weight * factor)
+        weight = held.weight
+        if self.targets.means is not None:
+            weight = self.targets.mean_weights(inputs, held.X, y)
+        return Rows(inputs.encode(held.X), y, weight * factor)
 
     def learn(
         self,
@@ -140,7 +192,7 @@ class Stream:
     def _chunks(
         self, inputs: Inputs, scale: Callable[[Rows], Rows], fields: Sequence[Field], n_inputs: int
     ) -> Chunks:
-        source, n_seen = self.survey.source, len(fields) or n_inputs
+        source, n_seen = replace(self.survey.source, group=()), len(fields) or n_inputs
         return Chunks(
             source.dataset,
             source.columns,
@@ -149,7 +201,8 @@ class Stream:
             batch_rows=max(_NUMBERS_AT_ONCE // n_seen, 1),
             left_out=self.survey.held.rows,
             mean_weight=self._total() / self.survey.n_rows,
-            key=f"{self.survey.digest} {inputs.to_dict()} {self.targets.class_weight}".encode(),
+            key=f"{self.survey.digest} {inputs.to_dict()} {self.targets.class_weight} "
+            f"{self.targets.means is not None}".encode(),
         )
 
     def _total(self) -> float:
@@ -171,36 +224,50 @@ def refuse_unfused(member: MonotonicNetwork, design: Design) -> None:
         )
 
 
+class Options(NamedTuple):
+    """What of an estimator decides how a data set is read.
+
+    Parameters
+    ----------
+    categorical : the `categorical_features`, whose other columns are counted
+    n_held : how many rows to hold out, of so many
+    signed : whether weights may be negative
+    """
+
+    categorical: Any
+    n_held: Callable[[int], int]
+    signed: bool
+    verbose: bool
+
+
 def in_memory(
     X: Any,
     y: Any,
     sample_weight: Any,
+    groups: Any,
     workers: Any,
-    categorical: Any,
-    n_held: Callable[[int], int],
-    verbose: bool,
-) -> tuple[Any, Any, Any, Stream | None]:
+    options: Options,
+) -> tuple[Any, Any, Any, Any, Stream | None]:
     """Rows in memory as they are; those of a small data set; or the sample of a large one.
 
     Parameters
     ----------
-    X : a table, a `Stream`, or a data set, of which `y` and `sample_weight` name columns
+    X : a table, a `Stream`, or a data set, of which `y`, `sample_weight` and `groups` name columns
     workers : those of a stream
-    categorical : the `categorical_features` of a data set, whose other columns are counted
-    n_held : how many rows to hold out, of so many
     """
     known = workers_from(workers)
     if isinstance(X, Stream):
-        return *X.table, replace(X, workers=known)
+        return *X.table, X.groups, replace(X, workers=known)
     if not isinstance(X, pyarrow.dataset.Dataset | str | Path):
         _refuse_workers(known)
-        return X, y, sample_weight, None
-    source = open_source(X, y, sample_weight, categorical)
+        return X, y, sample_weight, groups, None
+    source = open_source(X, y, sample_weight, options.categorical, groups)
+    source = replace(source, signed=options.signed)
     if is_small(source.dataset):
         return *read_all(source), None
-    found = survey(source, n_held(source.dataset.n_rows or 0), verbose)
+    found = survey(source, options.n_held(source.dataset.n_rows or 0), options.verbose)
     stream = Stream(found, Targets(source.target), known)
-    return *stream.table, stream
+    return *stream.table, stream.groups, stream
 
 
 def _refuse_workers(workers: Workers) -> None:
@@ -218,18 +285,24 @@ def survey(source: Source, n_held: int, verbose: bool) -> Survey:
         return take_survey(source, n_held=n_held, on_rows=lambda n: bar.advance(task, n))
 
 
-def read_all(source: Source) -> tuple[pa.Table, NDArray[Any], Floats | None]:
-    """Features, targets and weights of all rows."""
+def read_all(
+    source: Source,
+) -> tuple[pa.Table, NDArray[Any], Floats | None, NDArray[Any] | None]:
+    """Features, targets, weights and keys of groups of all rows."""
     parts, first_row = [], 0
     for batch in source.dataset.batches(source.columns):
         parts.append(source.read(batch, source.dataset.path, first_row)[0])
         first_row += len(batch)
     table = joined(parts, source)
     weight = None if source.weight is None else table[source.weight].to_numpy()
-    return table.select(source.features), values_of(table[source.target].combine_chunks()), weight
+    group = table[GROUP].to_numpy() if source.group else None
+    y = values_of(table[source.target].combine_chunks())
+    return table.select(source.features), y, weight, group
 
 
-def open_source(X: Any, target: Any, weight: Any, categorical: Any = "from_dtype") -> Source:
+def open_source(
+    X: Any, target: Any, weight: Any, categorical: Any = "from_dtype", groups: Any = None
+) -> Source:
     """What a data set of Arrow, or a directory, is learned from."""
     for name, value in (("y", target), ("sample_weight", weight)):
         if not isinstance(value, str) and (name == "y" or value is not None):
@@ -237,13 +310,24 @@ def open_source(X: Any, target: Any, weight: Any, categorical: Any = "from_dtype
                 f"`{name}` is a {type(value).__name__} but `X` is a data set, whose rows are not "
                 "in memory; it must be the name of a column: give that, or a table as `X`"
             )
-    dataset = _open(X)
+    dataset, group = _open(X), _group_names(groups)
     names = [target] if weight is None else [target, weight]
-    dataset.find(names)
-    features = [n for n in dataset.columns if n not in (*names, *index_columns(dataset))]
+    dataset.find([*names, *group])
+    features = [n for n in dataset.columns if n not in (*names, *group, *index_columns(dataset))]
     listed = check_categories(categorical, features, features) or frozenset()
     categories = listed | _typed_categories(dataset, features)
-    return Source(dataset, tuple(features), target, weight, categories)
+    return Source(dataset, tuple(features), target, weight, categories, group=group)
+
+
+def _group_names(groups: Any) -> tuple[str, ...]:
+    names = (groups,) if isinstance(groups, str) else () if groups is None else tuple(groups)
+    if not all(isinstance(name, str) for name in names):
+        raise TypeError(
+            f"`groups` is a {type(groups).__name__} but `X` is a data set, whose rows are not in "
+            "memory; it must be the name of a column, or a list of names: give these, or a table "
+            "as `X`"
+        )
+    return names
 
 
 def _typed_categories(dataset: Dataset, features: list[str]) -> frozenset[str]:

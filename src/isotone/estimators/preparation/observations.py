@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isotone.data.groups import mixed
 from isotone.training.rows import Rows
 from isotone.typing import Floats, Indices
 
@@ -67,18 +68,13 @@ def observations(rows: Rows) -> Rows:
     return Rows(x.repeat(count, axis=0), y.repeat(count, axis=0), each / each.mean(), group)
 
 
-def with_groups(rows: Rows, groups: Any, is_streamed: bool) -> Rows:
+def with_groups(rows: Rows, groups: Any) -> Rows:
     """Rows with the groups that `fit` was given, if any: a label for each row.
 
     Numbers of groups depend on their labels alone, so that more rows do not change them.
     """
     if groups is None:
         return rows
-    if is_streamed:
-        raise ValueError(
-            "`groups` needs rows in memory but the data set is too large for that; leave it out, "
-            "or give fewer rows"
-        )
     labels = np.asarray(groups)
     if labels.shape != (len(rows),):
         raise ValueError(
@@ -143,17 +139,10 @@ def _hashed_folds(rows: Rows, columns: Iterable[NDArray[Any]], n_folds: int, see
     """Folds that depend on the bits of columns, or, if these are few, those of `folds`."""
     hashed = np.full(len(rows), seed, np.uint64)
     for column in columns:
-        hashed = _mixed(hashed ^ np.ascontiguousarray(column).view(np.uint64))
+        hashed = mixed(hashed ^ np.ascontiguousarray(column).view(np.uint64))
     found = (hashed % np.uint64(n_folds)).astype(np.intp)
     is_sound = np.bincount(found, minlength=n_folds).min() >= _FEWEST
     return found if is_sound else folds(rows, n_folds, seed)
-
-
-def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Every bit of the result depends on all bits (the finalizer of SplitMix64)."""
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        bits = (bits ^ (bits >> np.uint64(shift))) * np.uint64(factor)
-    return bits ^ (bits >> np.uint64(31))
 
 
 def hold_out(rows: Rows, fraction: float, seed: int) -> Indices:
