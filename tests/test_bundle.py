@@ -123,6 +123,24 @@ def test_bombs_are_refused_before_they_are_unpacked(tmp_path: Path) -> None:
         bundle.read(path)
 
 
+@pytest.mark.parametrize("place", ["before", "after", "in the comment", "between"])
+def test_bytes_around_the_archive_are_refused(place: str, tmp_path: Path) -> None:
+    path = write_good(tmp_path)
+    good, some = path.read_bytes(), b"#!/bin/sh\n"
+    first = good.index(b"PK\x03\x04", 4)
+    changed = {
+        "before": some + good,
+        "after": good + some,
+        "in the comment": good[:-2] + len(some).to_bytes(2, "little") + some,
+        "between": good[:first] + some + good[first:],
+    }[place]
+    path.write_bytes(changed)
+    with pytest.raises(ValueError, match=r"before, between or after its entries|is damaged"):
+        bundle.read(path)
+    path.write_bytes(good)
+    assert bundle.read(path).threshold == GOOD["threshold"]
+
+
 def write_good(tmp_path: Path) -> Path:
     bundle.write(small(), tmp_path / "good.zip", **GOOD)
     return tmp_path / "good.zip"

@@ -208,6 +208,7 @@ def _unzipped(path: str | Path) -> dict[str, bytes]:
                     raise _refused(path, f"does not hold just {', '.join(_ENTRIES)}")
                 for entry in found:
                     _check_entry(path, entry)
+                _check_layout(path, archive, size)
                 return {entry.filename: archive.read(entry) for entry in found}
         except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError) as error:
             raise _refused(path, f"is damaged ({error})") from error
@@ -219,6 +220,21 @@ def _check_entry(path: str | Path, entry: zipfile.ZipInfo) -> None:
         raise _refused(path, f"has {entry.filename} compressed or encrypted")
     if entry.file_size > _SIZES[entry.filename]:
         raise _refused(path, f"has {entry.file_size} bytes of {entry.filename}")
+
+
+def _check_layout(path: str | Path, archive: zipfile.ZipFile, size: int) -> None:
+    """Refuse bytes that belong to no entry: entries, the directory and its end are all there is.
+
+    Their headers have 30, 46 and 22 bytes, and the first two a name.
+    """
+    end, found = 0, archive.infolist()
+    gaps = False
+    for entry in found:
+        gaps |= entry.header_offset != end
+        end += 30 + len(entry.filename) + entry.file_size
+    directory = sum(46 + len(entry.filename) for entry in found)
+    if gaps or archive.start_dir != end or size != end + directory + 22:
+        raise _refused(path, "has bytes before, between or after its entries")
 
 
 def _parsed(path: str | Path, text: bytes) -> Any:

@@ -150,6 +150,25 @@ def test_categories_missing_and_unseen_values_are_watched() -> None:
     assert "score: rows" not in " ".join(drift(frozen, before, now, on_unseen="missing").reasons)
 
 
+def test_scores_that_are_not_there_do_not_compare(tmp_path: Path) -> None:
+    """Every new row has a city that the model does not know, and no age."""
+    frozen, rng = mixed(), np.random.default_rng(6)
+    before, now = people(500, rng), people(500, rng)
+    now["city"] = ["Paris"] * 500
+    now["age"] = [None] * 500
+    for reference, new, what in ((before, now, "new row"), (now, before, "row of the reference")):
+        found = drift(frozen, reference, new, threshold=0.0)
+        assert found.level == "alarm"
+        assert f"score: no {what} has a score, so that scores do not compare" in found.reasons
+        assert found.scores[0].distances is None
+        assert (found.shift_bound, found.transport, found.decisions) == (None, None, {})
+        assert {column.name: column for column in found.columns}["age"].distances is None
+        assert not any("decisions" in reason for reason in found.reasons)
+        assert "nan" not in json.dumps(found.to_dict()).lower()
+    summaries = summarize(frozen, before), summarize(frozen, now)
+    page.write(frozen, tmp_path / "p.html", compare(frozen, *summaries), *summaries)
+
+
 def test_decisions_are_counted_exactly() -> None:
     frozen, X = small(), RNG.normal(size=(1000, 3))
     threshold = float(np.median(frozen.score(X)))

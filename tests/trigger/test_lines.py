@@ -89,6 +89,17 @@ def test_errors_are_those_of_a_bootstrap_of_blocks() -> None:
     assert menu.error(menu.exclusive(0)) == pytest.approx(np.std(found["exclusive"]), rel=0.12)
 
 
+def test_where_no_event_adds_to_a_rate_it_has_an_upper_limit() -> None:
+    passed = np.zeros((50, 3), bool)
+    passed[:10, 0] = passed[:20, 1] = True  # all of the first pass the second, none the third
+    menu = Menu(passed, [1.0, 1.0, 0.3], [1.0, 1.0, 1.0], Exposure(1000, 1e6, 2.0))
+    limit = menu.exposure.limit()
+    assert menu.limit(menu.exclusive(0)) == limit
+    assert menu.limit(menu.rate([2])) == menu.limit(menu.overlap(0, 2)) == limit
+    for some in (menu.total, menu.rate([0]), menu.exclusive(1), menu.overlap(0, 1)):
+        assert menu.limit(some) is None
+
+
 def test_one_line_is_a_working_point() -> None:
     best, block = RNG.normal(size=300), RNG.integers(0, 100, 300)
     exposure = Exposure(1000, 30e6, 5.24)
@@ -214,3 +225,17 @@ def test_options_of_one_model_are_refused_with_lines(
         assert run(tmp_path, FILE, *words) == 2
         said = " ".join(capsys.readouterr().err.split())
         assert f"`{words[0]}` is about one model" in said
+
+
+def test_lines_that_nothing_passes_are_told_with_limits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = {"name": "a", "model": "model.isotone", "threshold": 1e6, "event_size": 1e5}
+    out = tmp_path / "menu.json"
+    assert run(tmp_path, json.dumps({"line": [line]}), "--out", str(out), name="l.json") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert " 0 ± 0 " not in said
+    assert "limits < is with 95 % confidence, where no event passes" in said
+    assert "bandwidth < " in said
+    content = json.loads(out.read_text())
+    assert content["total_rate"]["limit"] > content["total_rate"]["value"] == 0.0

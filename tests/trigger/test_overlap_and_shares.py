@@ -14,7 +14,7 @@ from test_trigger_command import COLUMNS, N, run, write
 from isotone.data.table import write_table
 from isotone.trigger.shares import rates_by, read_examined
 from isotone.trigger.tistos import overlap
-from isotone.trigger.working_point import Exposure, choose
+from isotone.trigger.working_point import Exposure, at_threshold, choose
 
 RNG = np.random.default_rng(0)
 
@@ -58,13 +58,29 @@ def test_shares_of_the_rate_sum_up_to_it_with_errors_of_blocks() -> None:
     passed = best >= point.threshold
     found = rates_by(passed, run_number, exposure, block)
     assert found.rate.sum() == pytest.approx(point.rate)
-    counts = np.bincount(block, passed).reshape(3, 50)
-    per_event = point.rate / point.n_passed
-    assert np.allclose(found.error, per_event * np.sqrt((counts**2).sum(axis=1)))
-    alone = rates_by(passed, run_number, exposure)
-    assert np.allclose(alone.error, per_event * np.sqrt(alone.n_passed))
+    rng, drawn = np.random.default_rng(2), []
+    for _ in range(600):
+        times = rng.poisson(1.0, 150)[block]
+        again = (np.repeat(each, times) for each in (passed, run_number))
+        drawn.append(rates_by(*again, exposure).rate)
+    assert np.allclose(found.error, np.std(drawn, axis=0), rtol=0.1)
     nothing = rates_by(np.zeros(600, bool), run_number, exposure)
     assert nothing.rate.tolist() == [0.0, 0.0, 0.0]
+    assert (nothing.limit == exposure.limit()).all()
+    assert np.isnan(found.limit).all()
+
+
+@pytest.mark.parametrize("pileup", [None, 40.0])
+def test_the_share_of_a_single_group_is_the_working_point(pileup: float | None) -> None:
+    best, block = RNG.normal(size=300), RNG.integers(0, 100, 300)
+    weight, exposure = RNG.normal(1.0, 1.0, 300), Exposure(1000, 30e6, pileup)
+    for weights in (None, weight):
+        for blocks in (None, block):
+            point = at_threshold(best, exposure, 1.0, blocks, weights)
+            found = rates_by(best >= 1.0, np.zeros(300), exposure, blocks, weight=weights)
+            assert found.rate[0] == pytest.approx(point.rate)
+            assert found.error[0] == pytest.approx(point.rate_error)
+            assert found.n_passed[0] == point.n_passed
 
 
 def test_with_examined_events_a_rate_is_that_of_its_own_crossings() -> None:

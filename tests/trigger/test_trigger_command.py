@@ -123,6 +123,22 @@ def test_a_threshold_that_is_given_has_the_rate_that_it_was_chosen_for(tmp_path:
     assert sorted(curve["efficiency"]) == curve["efficiency"]
 
 
+@pytest.mark.parametrize("words", [[], ["--weights", "number"]])
+def test_where_nothing_passes_the_rate_is_an_upper_limit(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, out = write(tmp_path / "t.parquet", number=np.ones(N)), tmp_path / "point.json"
+    given = ["--threshold", "1e6", "--rate-by", "run", "--out", str(out)]
+    assert run(tmp_path, table, *given, *words) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "rate < 22 kHz (with 95 % confidence): 0 of 4,000 background events pass" in said
+    assert "0 ± 0 " not in said
+    found = json.loads(out.read_text())
+    assert found["rate"] == 0.0
+    assert found["rate_limit"] == pytest.approx(30e6 * (1 - 0.05 ** (1 / 4000)))
+    assert found["rates"]["run"]["limit"] == [found["rate_limit"]] * 10
+
+
 def test_pictures_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, words = write(tmp_path / "t.parquet"), ["--against", "lifetime", "--split", "channel"]
     assert run(tmp_path, table, *words, "--plot", str(tmp_path / "curves.png")) == 0
@@ -273,7 +289,7 @@ def test_ties_at_the_threshold_are_told(
     n_background = len(read(table).background.best([]))
     assert run(tmp_path, table) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "rate 0 ± 0 kHz, at most 660 allowed: 0 of 4,000" in said
+    assert "rate < 22 kHz (with 95 % confidence), at most 660 allowed: 0 of 4,000" in said
     assert f"ties {n_background} background events share the score just below" in said
     assert run(tmp_path, table, "--max-rate", "29e6") == 0
     said = " ".join(capsys.readouterr().out.split())

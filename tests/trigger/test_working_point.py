@@ -59,7 +59,7 @@ def test_the_report_and_the_certificate_decide_as_the_trigger(
         assert found.tolist() == passed
         decisions = certify(frozen).decisions(threshold)
         assert isinstance(decisions, Decisions)
-        assert decisions._gap(best)[0].tolist() == passed
+        assert decisions.gap(best)[0].tolist() == passed
 
 
 @given(SCORES, st.floats(1e4, 9.9e5), st.sampled_from([None, 0.5, 5.0]))
@@ -173,3 +173,20 @@ def test_edges_must_increase(edges: list[float]) -> None:
 def test_bins_need_values() -> None:
     with pytest.raises(ValueError, match=r"no finite values to divide into bins; choose another"):
         quantile_edges(np.array([math.nan]), 10)
+
+
+@pytest.mark.parametrize("pileup", [None, 5.0])
+def test_where_nothing_passes_the_rate_has_an_upper_limit(pileup: float | None) -> None:
+    """With the rate of the limit, no event passes in one sample of twenty."""
+    exposure = Exposure(400, 30e6, pileup)
+    best, block = np.arange(4.0), np.array([0, 0, 0, 1])
+    point = at_threshold(best, exposure, 9.0)
+    assert (point.rate, point.rate_error, point.n_passed) == (0.0, 0.0, 0)
+    assert point.rate_limit is not None
+    fraction = exposure.allowed_fraction(point.rate_limit)
+    assert (1.0 - fraction) ** 400 == pytest.approx(0.05)
+    blocks = at_threshold(best, exposure, 9.0, block)
+    weights = at_threshold(best, exposure, 9.0, weight=np.array([1.0, -3.0, 2.0, 1.0]))
+    assert blocks.rate_limit == weights.rate_limit  # of three events, or the weight 3, at once
+    assert blocks.rate_limit > 2.5 * point.rate_limit / (1.0 if pileup is None else 1.1)
+    assert at_threshold(best, exposure, 3.0).rate_limit is None

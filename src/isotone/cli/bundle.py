@@ -10,9 +10,9 @@ import typer
 import isotone
 from isotone import bundle as bundles
 from isotone.bundle import Bundle
-from isotone.cli import terminal
-from isotone.cli.terminal import output, say, warn
-from isotone.cli.threshold import threshold_of
+from isotone.cli.console import terminal
+from isotone.cli.console.terminal import output, say, warn
+from isotone.cli.console.threshold import threshold_of
 from isotone.files import refuse_overwriting
 
 

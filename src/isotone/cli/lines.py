@@ -12,15 +12,15 @@ import numpy as np
 from rich.table import Table
 
 import isotone
-from isotone.cli import terminal
-from isotone.cli.terminal import output, printable
+from isotone.cli.console import terminal
+from isotone.cli.console.terminal import output, printable
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.trigger import record
 from isotone.trigger.candidates import Candidates
 from isotone.trigger.linefile import Line
 from isotone.trigger.lines import Estimate, Kept, Menu, kept
-from isotone.trigger.working_point import Exposure, choose
+from isotone.trigger.working_point import Exposure, at_threshold, choose
 
 Reader = Callable[[FrozenNetwork], Candidates]
 
@@ -40,25 +40,33 @@ def judge_lines(
     lines: tuple[Line, ...], read: Reader, exposure: Exposure, block: str | None
 ) -> Judged:
     """Score all candidates with every model, and combine what passes."""
-    thresholds, prints, passed, signal, blocks = [], [], [], [], None
+    thresholds, prints, passed, signals = [], [], [], []
     for line in lines:
         frozen = isotone.load(line.model)
         candidates = read(frozen)
         background = candidates.background.best([block] if block else [])
-        blocks = background.labels[block] if block else None
-        threshold = line.threshold
-        if threshold is None:
-            assert line.max_rate is not None
-            best = background.score[np.isfinite(background.score)]
-            threshold = choose(best, exposure, line.max_rate / line.prescale).threshold
-        thresholds.append(float(threshold))
+        signal = candidates.signal.best([])
+        threshold = _threshold(line, background, exposure)
+        thresholds.append(threshold)
         prints.append(frozen.fingerprint)
         passed.append(background.score >= threshold)
-        signal.append(candidates.signal.best([]).score >= threshold)
+        signals.append(signal.score >= threshold)
     prescales, sizes = [line.prescale for line in lines], [line.event_size for line in lines]
-    menu = Menu(np.column_stack(passed), prescales, sizes, exposure, blocks)
-    found = kept(np.column_stack(signal), prescales)
+    blocks = background.labels[block] if block else None
+    menu = Menu(np.column_stack(passed), prescales, sizes, exposure, blocks, background.weight)
+    found = kept(np.column_stack(signals), prescales, signal.weight)
     return Judged(lines, tuple(prints), tuple(thresholds), menu, found)
+
+
+def _threshold(line: Line, background: Candidates, exposure: Exposure) -> float:
+    scored = background[np.isfinite(background.score)]
+    if line.threshold is not None:
+        return at_threshold(
+            scored.score, exposure, float(line.threshold), weight=scored.weight
+        ).threshold
+    assert line.max_rate is not None
+    limit = line.max_rate / line.prescale
+    return choose(scored.score, exposure, limit, weight=scored.weight).threshold
 
 
 def print_lines(found: Judged) -> None:
@@ -69,14 +77,28 @@ def print_lines(found: Judged) -> None:
         output.print(_overlap_table(found))
     output.print()
     facts = {"rate of all": f"{_khz(menu, menu.total)} kHz"}
+    if _is_limited(menu):
+        facts["limits"] = "< is with 95 % confidence, where no event passes"
     if any(line.event_size for line in found.lines):
-        width = menu.bandwidth
-        unit, factor = ("GB/s", 1e9) if width.value >= 1e9 else ("MB/s", 1e6)
-        error = menu.error(width) / factor
-        facts["bandwidth"] = f"{width.value / factor:.4g} ± {error:.2g} {unit}"
-    value, error = found.signal.value[-1], found.signal.error[-1]
-    facts["efficiency"] = f"{value:.4f} ± {error:.4f} for any line"
+        facts["bandwidth"] = _bandwidth(menu)
+    facts["efficiency"] = f"{_share(found.signal, -1)} for any line"
     output.print(terminal.facts(**facts))
+
+
+def _bandwidth(menu: Menu) -> str:
+    limit, width = menu.limit(menu.total), menu.bandwidth
+    value = width.value if limit is None else limit * max(menu.sizes)
+    unit, factor = ("GB/s", 1e9) if value >= 1e9 else ("MB/s", 1e6)
+    if limit is not None:
+        return f"< {value / factor:.2g} {unit}"
+    return f"{value / factor:.4g} ± {menu.error(width) / factor:.2g} {unit}"
+
+
+def _is_limited(menu: Menu) -> bool:
+    """Whether any rate that is printed is an upper limit."""
+    shown = [menu.overlap(i, j) for j in menu.lines for i in range(j)]
+    shown += [rate for i in menu.lines for rate in (menu.rate([i]), menu.exclusive(i))]
+    return any(menu.limit(rate) is not None for rate in shown)
 
 
 def write_lines(
@@ -98,7 +120,7 @@ def _line_table(found: Judged) -> Table:
             f"{line.prescale:g}",
             _khz(menu, menu.rate([i])),
             _khz(menu, menu.exclusive(i)),
-            f"{found.signal.value[i]:.4f} ± {found.signal.error[i]:.4f}",
+            _share(found.signal, i),
         )
     return table
 
@@ -112,7 +134,15 @@ def _overlap_table(found: Judged) -> Table:
     return table
 
 
+def _share(found: Kept, i: int) -> str:
+    value, error = found.value[i], found.error[i]
+    return f"{value:.4f} ± {error:.4f}" if np.isfinite(value) else "–"
+
+
 def _khz(menu: Menu, rate: Estimate) -> str:
+    limit = menu.limit(rate)
+    if limit is not None:
+        return f"< {limit / 1e3:.2g}"
     value, error = rate.value / 1e3, menu.error(rate) / 1e3
     return f"{value:.4g} ± {error:.2g}"
 
@@ -120,8 +150,10 @@ def _khz(menu: Menu, rate: Estimate) -> str:
 def _to_dict(found: Judged, tables: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]:
     menu = found.menu
 
-    def told(estimate: Estimate) -> dict[str, float]:
-        return {"value": estimate.value, "error": menu.error(estimate)}
+    def told(estimate: Estimate) -> dict[str, float | None]:
+        found: dict[str, float | None] = {"value": estimate.value, "error": menu.error(estimate)}
+        limit = menu.limit(estimate)
+        return found if limit is None else found | {"limit": limit}
 
     lines = [
         {
@@ -132,8 +164,7 @@ def _to_dict(found: Judged, tables: Sequence[str], settings: dict[str, Any]) -> 
             "event_size": line.event_size,
             "rate": told(menu.rate([i])),
             "exclusive_rate": told(menu.exclusive(i)),
-            "efficiency": found.signal.value[i],
-            "efficiency_error": found.signal.error[i],
+            **_efficiency(found.signal, i),
         }
         for i, line in enumerate(found.lines)
     ]
@@ -150,7 +181,12 @@ def _to_dict(found: Judged, tables: Sequence[str], settings: dict[str, Any]) -> 
             for i, j in pairs
         ],
         "total_rate": told(menu.total),
-        "bandwidth": told(menu.bandwidth),
-        "efficiency": found.signal.value[-1],
-        "efficiency_error": found.signal.error[-1],
+        "bandwidth": {"value": menu.bandwidth.value, "error": menu.error(menu.bandwidth)},
+        **_efficiency(found.signal, -1),
     }
+
+
+def _efficiency(found: Kept, i: int) -> dict[str, float | None]:
+    """Null where signal has no positive weight."""
+    pair = {"efficiency": float(found.value[i]), "efficiency_error": float(found.error[i])}
+    return {name: value if np.isfinite(value) else None for name, value in pair.items()}

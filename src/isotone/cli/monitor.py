@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 import isotone
-from isotone.cli import terminal
-from isotone.cli.terminal import indented, output, printable, say
-from isotone.cli.threshold import threshold_of
+from isotone.cli.console import terminal
+from isotone.cli.console.terminal import indented, output, printable, say
+from isotone.cli.console.threshold import threshold_of
 from isotone.data.table import split_tree
 from isotone.files import refuse_overwriting, replacing
 from isotone.monitoring import page
@@ -155,7 +155,8 @@ def _table(found: Drift) -> Table:
 
 def _row(column: ColumnDrift) -> list[Text]:
     far = column.distances
-    ks = f"TV {column.variation:.3g}" if far is None else _within(far.ks, far.ks_within)
+    ks = "–" if column.variation is None else f"TV {column.variation:.3g}"
+    ks = ks if far is None else _within(far.ks, far.ks_within)
     texts = [
         f"{column.psi:.3f}",
         ks,

@@ -15,11 +15,11 @@ import typer
 from rich.table import Table
 
 import isotone
-from isotone.cli import terminal
+from isotone.cli.console import terminal
+from isotone.cli.console.options import ON_UNSEEN, listed, numbers_of, policy_of
+from isotone.cli.console.terminal import output, printable
 from isotone.cli.lines import judge_lines, print_lines, write_lines
-from isotone.cli.options import ON_UNSEEN, listed, numbers_of, policy_of
 from isotone.cli.table.given import BackgroundPaths, Given, SignalPaths, TablePaths
-from isotone.cli.terminal import output, printable
 from isotone.files import refuse_overwriting, replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.plot import physics as pictures
@@ -32,7 +32,7 @@ from isotone.trigger.judgement import Asked, Judgement, judge
 from isotone.trigger.linefile import read_lines
 from isotone.trigger.shares import RateShares, read_examined
 from isotone.trigger.tistos import Overlap
-from isotone.trigger.working_point import Exposure
+from isotone.trigger.working_point import Exposure, WorkingPoint
 from isotone.typing import Floats
 
 _ASSUMPTION = (
@@ -201,7 +201,7 @@ def _judge_one(
 
 _OF_ONE = (
     *("max_rate", "threshold", "rates", "group", "against", "edges", "split", "rate_by"),
-    *("examined", "tis", "plot", "weights"),
+    *("examined", "tis", "plot"),
 )
 
 
@@ -268,7 +268,7 @@ def _print(found: Judgement, asked: Asked, exposure: Exposure) -> None:
     limit = "" if asked.max_rate is None else f", at most {_khz(asked.max_rate, 4)} allowed"
     facts = {
         "threshold": f"{point.threshold!r}; a candidate passes if its score is at least that",
-        "rate": f"{_khz(point.rate, 4)} ± {_khz(point.rate_error, 2)} kHz{limit}: "
+        "rate": f"{_rate(point)} kHz{_confidence(point)}{limit}: "
         f"{point.n_passed:,} of {exposure.n_events:,} background events pass",
     }
     if found.n_tied:
@@ -304,6 +304,21 @@ def _draw(found: Judgement, asked: Asked, path: Path) -> None:
     terminal.say(f"wrote {path}")
 
 
+def _rate(point: WorkingPoint) -> str:
+    return _with_error(point.rate, point.rate_error, point.rate_limit)
+
+
+def _with_error(rate: float, error: float, limit: float | None) -> str:
+    """A rate with its error; where nothing passes an upper limit, since 0 ± 0 says nothing."""
+    if limit is None or not np.isfinite(limit):
+        return f"{_khz(rate, 4)} ± {_khz(error, 2)}"
+    return f"< {_khz(limit, 2)}"
+
+
+def _confidence(point: WorkingPoint) -> str:
+    return "" if point.rate_limit is None else " (with 95 % confidence)"
+
+
 def _khz(rate: float, digits: int) -> str:
     """A rate in kHz with so many digits that mean something, and no power of ten."""
     return np.format_float_positional(rate / 1e3, digits, unique=False, fractional=False, trim="-")
@@ -327,17 +342,16 @@ def _curve_table(name: str, edges: Floats, curves: dict[str, Efficiency]) -> Tab
 def _rate_table(curve: RateCurve) -> Table:
     table = terminal.columns("rate, kHz", "threshold", "efficiency")
     for point, text in zip(curve.points, _texts(curve.efficiency), strict=True):
-        rate = f"{_khz(point.rate, 4)} ± {_khz(point.rate_error, 2)}"
-        table.add_row(rate, f"{point.threshold:.6g}", text)
+        table.add_row(_rate(point), f"{point.threshold:.6g}", text)
     return table
 
 
 def _share_table(name: str, found: RateShares, asked: Asked) -> Table:
     events = "examined" if name in asked.examined else "with candidate"
     table = terminal.columns(name, events, "pass", "rate, kHz")
-    rows = zip(found.at, found.n, found.n_passed, found.rate, found.error, strict=True)
-    for label, n, k, rate, error in rows:
-        table.add_row(printable(label), f"{n:,}", f"{k:,}", f"{_khz(rate, 4)} ± {_khz(error, 2)}")
+    rates = zip(found.rate, found.error, found.limit, strict=True)
+    for label, n, k, rate in zip(found.at, found.n, found.n_passed, rates, strict=True):
+        table.add_row(printable(label), f"{n:,}", f"{k:,}", _with_error(*rate))
     return table
 
 
@@ -347,7 +361,7 @@ def _overlap_table(name: str, found: Overlap, edges: Floats | None) -> Table:
     n, k = found.tis.n, found.tis.n_passed
     is_binned = edges is not None and found.tis.at.dtype.kind == "f"
     for i, text in enumerate(_texts(found.tis)):
-        known = n[i] and found.rest.n[i]
+        known = np.isfinite(found.bias[i])
         bias = f"{found.bias[i]:+.3f} ± {found.bias_error[i]:.3f}" if known else "–"
         label = str(found.tis.at[i])
         if is_binned and edges is not None:

@@ -29,8 +29,11 @@ class Distances:
     mean_change: float
 
     @classmethod
-    def of(cls, P: Sketch, Q: Sketch) -> Distances:
-        change = Q.mean - P.mean if P.n and Q.n else 0.0
+    def of(cls, P: Sketch, Q: Sketch) -> Distances | None:
+        """None where one of them is empty: nothing has no distance from something."""
+        if not (P.n and Q.n):
+            return None
+        change = Q.mean - P.mean
         moved, jump = P.moved + Q.moved, P.jump + Q.jump
         return cls(wasserstein(P, Q), moved, kolmogorov_smirnov(P, Q), jump, change)
 
@@ -41,7 +44,7 @@ class ColumnDrift:
 
     Parameters
     ----------
-    distances : None for categories
+    distances : None for categories, and where a table has no number
     variation : total variation, half the sum of differences of shares, for categories
     missing, unseen : shares of rows
     could_move : how far the drift of this column alone can have moved the mean score; None if
@@ -99,6 +102,7 @@ def compare_score(
     lost = [each.n_rows - each.n_scored for each in (reference, new)]
     missing = Share.of(lost[0], reference.n_rows, lost[1], new.n_rows)
     marks = [
+        *_about_nothing(reference, new),
         *_about_psi(found, levels),
         *_about_share("rows without a score", missing, levels),
     ]
@@ -124,6 +128,12 @@ def _about_psi(found: Stability, levels: Levels) -> Iterator[Mark]:
     level = levels.judge("psi", found.psi)
     if level != "fine" and found.psi > found.chance:
         yield level, f"population stability index {found.psi:.3g}"
+
+
+def _about_nothing(reference: TableSummary, new: TableSummary) -> Iterator[Mark]:
+    for each, what in ((reference, "row of the reference"), (new, "new row")):
+        if not each.n_scored:
+            yield "alarm", f"no {what} has a score, so that scores do not compare"
 
 
 def _about_share(what: str, share: Share, levels: Levels) -> Iterator[Mark]:

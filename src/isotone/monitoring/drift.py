@@ -81,7 +81,8 @@ class Moves:
 
     Parameters
     ----------
-    most, least : (n_encoded,), bounds on them; none if there are several outputs
+    most, least : (n_encoded,), bounds on them; none if there are several outputs, or a table has
+        no scores
     error : of two computed scores together
     """
 
@@ -92,7 +93,7 @@ class Moves:
     @classmethod
     def of(cls, certificate: Certificate, reference: TableSummary, new: TableSummary) -> Moves:
         coordinates, error = coordinates_of(certificate), 2 * certificate.rounding_errors[0]
-        if coordinates is None:
+        if coordinates is None or not (reference.n_scored and new.n_scored):
             return cls((), (), error)
         most, least = [], []
         for name, slack in zip(reference.coordinates, coordinates.rounding.tolist(), strict=True):
@@ -142,7 +143,6 @@ def compare(
     names = frozen.names_of("score")
     scores = tuple(compare_score(reference, new, name, levels) for name in names)
     decisions, shift = _decisions(frozen, reference, new), scores[0].distances
-    assert shift is not None
     changed = _dependence_changed(shift, moves.bound, reference, new)
     marks: list[Mark] = [
         (c.level, f"{c.name}: {r}") for c in (*columns, *scores) for r in c.reasons
@@ -150,7 +150,6 @@ def compare(
     marks += _about_decisions(decisions, levels)
     if changed:
         marks.append(("alarm", "columns depend on one another in a new way"))
-    least = max(math.fsum(moves.least), shift.wasserstein - shift.within - moves.error)
     groups = certificate.interactions
     return Drift(
         level=worst(marks),
@@ -163,7 +162,7 @@ def compare(
         scores=scores,
         decisions=decisions,
         shift_bound=moves.bound,
-        transport=least if moves.most else None,
+        transport=_transport(shift, moves),
         additive=bool(groups) and all(len(group) == 1 for group in groups),
         dependence_changed=changed,
     )
@@ -184,12 +183,19 @@ def _check_pair(frozen: FrozenNetwork, reference: TableSummary, new: TableSummar
         )
 
 
+def _transport(shift: Distances | None, moves: Moves) -> float | None:
+    """The least transport between both tables; None if unknown."""
+    if shift is None or not moves.most:
+        return None
+    return max(math.fsum(moves.least), shift.wasserstein - shift.within - moves.error)
+
+
 def _dependence_changed(
-    shift: Distances, bound: float | None, reference: TableSummary, new: TableSummary
+    shift: Distances | None, bound: float | None, reference: TableSummary, new: TableSummary
 ) -> bool:
     """Whether scores are farther apart than the bound and chance allow."""
     P, Q = (next(iter(each.scores.values())) for each in (reference, new))
-    if bound is None or not (P.n and Q.n):
+    if bound is None or shift is None:
         return False
     chance = DEVIATIONS * math.hypot(P.deviation / math.sqrt(P.n), Q.deviation / math.sqrt(Q.n))
     return shift.wasserstein - shift.within > bound + chance
@@ -200,6 +206,8 @@ def _decisions(
 ) -> dict[str, Share]:
     names = frozen.output_names if frozen.of_classes else ["refused", "accepted"]
     n, m = sum(reference.decided), sum(new.decided)
+    if not (n and m):
+        return {}
     pairs = zip(names, reference.decided, new.decided, strict=False)  # there may be none
     shares = {name: Share.of(k, n, new_k, m) for name, k, new_k in pairs}
     return shares if frozen.of_classes else {k: v for k, v in shares.items() if k == "accepted"}

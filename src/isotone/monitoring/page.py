@@ -101,7 +101,8 @@ def _table(drift: Drift) -> str:
 
 def _row(column: ColumnDrift) -> str:
     found = column.distances
-    ks = f"variation {column.variation:.3g}" if found is None else _with(found.ks, found.ks_within)
+    ks = "–" if column.variation is None else f"variation {column.variation:.3g}"
+    ks = ks if found is None else _with(found.ks, found.ks_within)
     cells = (
         column.level if column.level == "fine" else f'<strong class="bad">{column.level}</strong>',
         f"{column.psi:.3g}",

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from isotone.data.groups import check_key
 from isotone.data.several import open_tables
 from isotone.data.table import Table, numbers
 from isotone.frozen.engine import Engine
@@ -24,8 +25,6 @@ from isotone.trigger.working_point import best_scores
 from isotone.typing import Bools, Floats, Indices, Integers
 
 _NONE = "(none)"  # the label of a missing value
-#: the smallest whole numbers that have no other of their own above them
-_EXACT = {pa.float16(): 2**11, pa.float32(): 2**24, pa.float64(): 2**53}
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +182,7 @@ def _read(
         score = engine.score_batch([batch.column(name) for name in inputs.names], n_rows)
         known = np.full(len(batch), target) if not told else _is_signal(batch, told[0], n_rows)
         for name in event:
-            check_event(batch.column(name), name, n_rows)
+            check_key(batch.column(name), name, n_rows)
         strings = {name: _texts(batch.column(name)) for name in texts}
         values = [finite_or_blank(batch.column(name), name, n_rows) for name in keep_values]
         weight = numbers(batch, [weights], n_rows)[:, 0] if weights else None
@@ -198,26 +197,6 @@ def _read(
 def _texts(column: pa.Array) -> pa.Array:
     """A column as texts; null where it says nothing, as NaN does."""
     return pc.if_else(pa.array(is_blank(column)), pa.scalar(None, pa.string()), labels(column))
-
-
-def check_event(column: pa.Array, name: str, first_row: int) -> None:
-    """Refuse missing values, and floating-point numbers so large that neighbors are the same."""
-    blank = is_blank(column)
-    if blank.any():
-        raise ValueError(
-            f"column {name!r} is missing in row {first_row + int(blank.argmax())} (data rows, "
-            "counted from 0); every row must belong to an event, or a group: fill or drop it"
-        )
-    limit = _EXACT.get(column.type)
-    if limit is None or not len(column):
-        return
-    largest = float(np.abs(column.to_numpy(zero_copy_only=False)).max())
-    if largest >= limit:
-        raise ValueError(
-            f"column {name!r} holds numbers of type {column.type} up to {largest:.0f}; from "
-            f"{limit} on they cannot tell neighbors apart, and events would be merged: store the "
-            "column as integers"
-        )
 
 
 def _together(

@@ -84,8 +84,11 @@ def rate_curve(
         return RateCurve(allowed, points, Efficiency(rates, n, n_passed.astype(np.int64)))
     alone = np.zeros(len(signal))
     each = [by_group(signal >= point.threshold, alone, signal_weight) for point in points]
-    n, n_passed = (np.array([getattr(e, name)[0] for e in each]) for name in ("n", "n_passed"))
-    sums = np.concatenate([e.sums for e in each if e.sums is not None], axis=1)
+    n = np.array([e.n[0] for e in each], dtype=np.int64)
+    n_passed = np.array([e.n_passed[0] for e in each], dtype=np.int64)
+    sums = np.concatenate(
+        [np.empty((4, 0)), *(e.sums for e in each if e.sums is not None)], axis=1
+    )
     return RateCurve(allowed, points, Efficiency(rates, n, n_passed, sums))
 
 

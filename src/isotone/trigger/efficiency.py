@@ -40,7 +40,7 @@ class Efficiency:
         """k / n, with weights P / (P + F); NaN where there is nothing, or no positive weight."""
         if self.sums is not None:
             passed, total = self.sums[0], self.sums[0] + self.sums[1]
-            return _divided(passed, total)
+            return divided(passed, total)
         return np.where(self.n > 0, self.n_passed / np.maximum(self.n, 1), np.nan)
 
     @property
@@ -61,12 +61,12 @@ class Efficiency:
             passed, failed, passed_2, failed_2 = self.sums
             total = passed + failed
             error = np.sqrt(failed**2 * passed_2 + passed**2 * failed_2)
-            return _divided(_divided(error, total), total)
+            return divided(divided(error, total), total)
         p = (self.n_passed + 1) / (self.n + 2)
         return np.asarray(np.sqrt(p * (1 - p) / (self.n + 3)))
 
 
-def _divided(numerator: Floats, total: Floats) -> Floats:
+def divided(numerator: Floats, total: Floats) -> Floats:
     """A ratio, NaN where the total is not positive."""
     return np.where(total > 0, numerator / np.where(total > 0, total, 1.0), np.nan)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from isotone.checks import check_choice
-from isotone.export.lhcb.fold import DEEPEST, WIDEST
+from isotone.frozen.lhcb import DEEPEST, WIDEST
 from isotone.inputs.scaling import Log
 
 _FIXED = {

@@ -95,11 +95,6 @@ def judge(candidates: Candidates, exposure: Exposure, asked: Asked) -> Judgement
     """Find the working point that is asked for, and what passes there."""
     background = candidates.background.best(_once(asked.block, *asked.rate_by))
     background = background[np.isfinite(background.score)]
-    if candidates.weight is not None and (asked.rate_by or asked.tis):
-        raise ValueError(
-            "`weights` are not used for rates by column and for overlaps, which count events; "
-            "leave them out, or leave out `rate_by` and `tis`"
-        )
     blocks = background.labels[asked.block] if asked.block else None
     best, n_tied = background.score, 0
     if asked.threshold is not None:
@@ -124,7 +119,7 @@ def judge(candidates: Candidates, exposure: Exposure, asked: Asked) -> Judgement
     shares = {
         name: rates_by(
             *(best >= point.threshold, background.labels[name], exposure, blocks),
-            asked.examined.get(name),
+            *(asked.examined.get(name), background.weight),
         )
         for name in asked.rate_by
     }
@@ -148,14 +143,16 @@ def _overlaps(
             "signal and 0 for the others; choose another column, or correct it"
         )
     is_tis, every = flags == 1.0, np.ones(len(signal), dtype=bool)
-    found = {"": overlap(passed, is_tis, [every], groups[""].at)}
+    found = {"": overlap(passed, is_tis, [every], groups[""].at, signal.weight)}
     for name in asked.groups:
         at = groups[name].at
-        found[name] = overlap(passed, is_tis, [signal.labels[name] == each for each in at], at)
+        each = [signal.labels[name] == label for label in at]
+        found[name] = overlap(passed, is_tis, each, at, signal.weight)
     if asked.against is not None and edges is not None:
         index = np.searchsorted(edges, signal.values[asked.against], side="right") - 1
         bins = [index == i for i in range(len(edges) - 1)]
-        found[asked.against] = overlap(passed, is_tis, bins, 0.5 * (edges[:-1] + edges[1:]))
+        middles = 0.5 * (edges[:-1] + edges[1:])
+        found[asked.against] = overlap(passed, is_tis, bins, middles, signal.weight)
     return found
 
 

@@ -13,12 +13,11 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from isotone.untrusted import open_regular, parse_json
+from isotone.untrusted import open_regular, parse_json, read_toml
 
 _MOST_BYTES = 2**20
 
@@ -69,16 +68,16 @@ def read_lines(path: str | Path) -> tuple[Line, ...]:
 
 
 def _parse(path: str | Path) -> Any:
+    if Path(path).suffix.lower() == ".toml":
+        return read_toml(path)
     file, size = open_regular(path)
     with file:
         if size > _MOST_BYTES:
             raise ValueError(f"{str(path)!r} has {size} bytes; no file of lines is so large")
         text = file.read(size)
     try:
-        if Path(path).suffix.lower() == ".toml":
-            return tomllib.loads(text.decode("utf-8"))
         return parse_json(text)
-    except ValueError as error:  # of TOML, JSON and UTF-8
+    except ValueError as error:  # of JSON and UTF-8
         raise ValueError(f"{str(path)!r} cannot be read ({error}); correct it") from error
 
 

@@ -26,11 +26,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.trigger.working_point import Exposure
+from isotone.trigger.efficiency import divided
+from isotone.trigger.working_point import Exposure, most_together
 from isotone.typing import Bools, Floats
 
 MOST_LINES = 60
 MOST_PRESCALED = 12
+_NOTHING = 1e-9  # of the error of all lines: what differences of equal rates may leave
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,7 @@ class Menu:
     passed : (n_events, n_lines), for every background event with a candidate
     prescales : (n_lines,), the share of events that a line keeps of those that pass it, up to 1
     sizes : (n_lines,), bytes of an event that it writes
-    block : of every event, as for `choose`
+    block, weight : of every event, as for `choose`
 
     Examples
     --------
@@ -74,6 +76,7 @@ class Menu:
     sizes: Sequence[float]
     exposure: Exposure
     block: NDArray[Any] | None = None
+    weight: Floats | None = None
 
     def __post_init__(self) -> None:
         n = self.passed.shape[1]
@@ -103,7 +106,7 @@ class Menu:
     def rate(self, lines: Sequence[int]) -> Estimate:
         """The rate with which any of these lines fires."""
         kinds, index = self._kinds
-        counts = np.bincount(index, minlength=len(kinds))
+        counts = np.bincount(index, self.weight, len(kinds))
         total = Estimate(0.0, np.zeros(len(kinds)))
         choices = [((True, p), (False, 1 - p)) for p in (self.prescales[i] for i in lines)]
         for chosen in product(*choices):
@@ -112,7 +115,7 @@ class Menu:
                 continue
             alive = sum(1 << i for i, (on, _) in zip(lines, chosen, strict=True) if on)
             hit = (kinds & alive) != 0
-            n = int(counts[hit].sum())
+            n = float(counts[hit].sum())
             slope = self.exposure.error(n, 1.0)
             total += Estimate(self.exposure.rate(n), slope * hit).times(weight)
         return total
@@ -143,9 +146,19 @@ class Menu:
     def error(self, estimate: Estimate) -> float:
         """The error of an estimate: events, or blocks of them, are independent."""
         each = estimate.influence[self._kinds[1]]
+        each = each if self.weight is None else each * self.weight
         if self.block is not None:
             each = np.bincount(np.unique(self.block, return_inverse=True)[1], each)
         return math.sqrt(float((each**2).sum()))
+
+    def limit(self, estimate: Estimate) -> float | None:
+        """An upper limit with 95 % confidence if no event adds to a rate, else None.
+
+        It takes every line as not prescaled, and is larger than need be.
+        """
+        if self.error(estimate) > _NOTHING * self.error(self.total):
+            return None
+        return self.exposure.limit(most_together(len(self.passed), self.block, self.weight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,25 +169,40 @@ class Kept:
     error: Floats
 
 
-def kept(passed: Bools, prescales: Sequence[float]) -> Kept:
+def kept(passed: Bools, prescales: Sequence[float], weight: Floats | None = None) -> Kept:
     r"""What lines keep of signal, on average over the prescales.
 
-    With the chance w of every event, the error is that of a mean of n events and two more, one
-    that passes no line and one that passes all, with chance c: without prescales that of
+    With the chance c of every event, the error is that of a mean of n events and two more, one
+    that passes no line and one that passes all, with chance :math:`c_1`: without prescales that of
     `Efficiency`.
 
-    .. math:: \sqrt{\tfrac{1}{n+3}\Bigl(\tfrac{c^2 + \sum w^2}{n+2} - p^2\Bigr)},
-              \quad p = \tfrac{c + \sum w}{n+2}
+    .. math:: \sqrt{\tfrac{1}{n+3}\Bigl(\tfrac{c_1^2 + \sum c^2}{n+2} - p^2\Bigr)},
+              \quad p = \tfrac{c_1 + \sum c}{n+2}
+
+    With weights w, which may be negative, value and error are, to first order,
+
+    .. math:: p = \frac{\sum w c}{\sum w}, \quad \frac{\sqrt{\sum w^2 (c - p)^2}}{\sum w}
+
+    and NaN if the sum of weights is not positive.
 
     Parameters
     ----------
     passed : (n_events, n_lines), for every signal event
+    weight : (n_events,)
     """
     both = np.vstack([passed, np.ones((1, len(prescales)))])
-    chance = both * np.asarray(prescales, dtype=float)
-    together = 1.0 - np.prod(1.0 - chance, axis=1)
-    every, n = np.column_stack([chance, together]), len(passed)
-    w, c = every[:-1], every[-1]
-    p = (w.sum(axis=0) + c) / (n + 2)
-    spread = ((w**2).sum(axis=0) + c**2) / (n + 2) - p**2
-    return Kept(w.sum(axis=0) / max(n, 1), np.sqrt(spread / (n + 3)))
+    alone = both * np.asarray(prescales, dtype=float)
+    together = 1.0 - np.prod(1.0 - alone, axis=1)
+    every, n = np.column_stack([alone, together]), len(passed)
+    c, c_1 = every[:-1], every[-1]
+    if weight is not None:
+        return _weighted(c, weight)
+    p = (c.sum(axis=0) + c_1) / (n + 2)
+    spread = ((c**2).sum(axis=0) + c_1**2) / (n + 2) - p**2
+    return Kept(c.sum(axis=0) / max(n, 1), np.sqrt(spread / (n + 3)))
+
+
+def _weighted(chance: Floats, weight: Floats) -> Kept:
+    total = np.full(chance.shape[1], weight.sum())
+    value = divided(weight @ chance, total)
+    return Kept(value, divided(np.sqrt(weight**2 @ (chance - value) ** 2), total))

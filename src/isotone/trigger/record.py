@@ -69,11 +69,12 @@ def to_dict(
 
 
 def _shares(found: RateShares) -> dict[str, Any]:
-    return {name: values.tolist() for name, values in vars(found).items()}
+    content = {name: values.tolist() for name, values in vars(found).items()}
+    return content | {"limit": [x if math.isfinite(x) else None for x in content["limit"]]}
 
 
 def _overlap(found: Overlap) -> dict[str, Any]:
-    known = (found.tis.n > 0) & (found.rest.n > 0)
+    known = np.isfinite(found.bias)
     pairs = list(zip(found.bias.tolist(), found.bias_error.tolist(), known, strict=True))
     return numbers(found.tis) | {
         "bias": [bias if is_known else None for bias, _, is_known in pairs],
@@ -101,6 +102,7 @@ def curve_to_dict(curve: RateCurve) -> dict[str, Any]:
         "max_rate": curve.max_rates.tolist(),
         "rate": found.pop("at"),
         "rate_error": curve.rate_errors.tolist(),
+        "rate_limit": [point.rate_limit for point in curve.points],
         "threshold": curve.thresholds.tolist(),
         "n_passed": [point.n_passed for point in curve.points],
         **found,

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isotone.trigger.efficiency import Efficiency, in_groups
+from isotone.trigger.efficiency import Efficiency, divided, in_groups
 from isotone.typing import Bools, Floats
 
 
@@ -40,22 +40,48 @@ class Overlap:
     def bias(self) -> Floats:
         r"""The efficiency by overlap less that of all signal events.
 
-        With a share r of events that are not TIS it is :math:`r\,(\varepsilon_\mathrm{TIS} -
-        \varepsilon_\mathrm{rest})`; NaN where there is nothing to compare.
+        With a share r of events, or of their weight, that are not TIS it is
+        :math:`r\,(\varepsilon_\mathrm{TIS} - \varepsilon_\mathrm{rest})`; NaN where there is
+        nothing to compare.
         """
         return np.asarray(self._share * (self.tis.value - self.rest.value))
 
     @property
     def bias_error(self) -> Floats:
-        """From the errors of both parts, which share no event."""
-        return np.asarray(self._share * np.hypot(self.tis.error, self.rest.error))
+        r"""From the errors of both parts, which share no event.
+
+        With weights all four sums, P and F of both parts, fluctuate independently with the
+        variances :math:`\sum w^2`, and the difference of the two ratios is followed to first
+        order; the share r fluctuates with them.
+        """
+        if self.tis.sums is None or self.rest.sums is None:
+            return np.asarray(self._share * np.hypot(self.tis.error, self.rest.error))
+        mine, every = self.tis.sums[:2], self.tis.sums[:2] + self.rest.sums[:2]
+        own, others = _gradient(*mine) - _gradient(*every), _gradient(*every)
+        variance = own**2 * self.tis.sums[2:] + others**2 * self.rest.sums[2:]
+        return np.asarray(np.sqrt(variance.sum(axis=0)))
 
     @property
     def _share(self) -> Floats:
-        return np.asarray(self.rest.n / np.maximum(self.tis.n + self.rest.n, 1))
+        if self.tis.sums is None or self.rest.sums is None:
+            return np.asarray(self.rest.n / np.maximum(self.tis.n + self.rest.n, 1))
+        rest = self.rest.sums[:2].sum(axis=0)
+        return divided(rest, rest + self.tis.sums[:2].sum(axis=0))
 
 
-def overlap(passed: Bools, is_tis: Bools, groups: Sequence[Bools], at: NDArray[Any]) -> Overlap:
+def _gradient(passed: Floats, failed: Floats) -> Floats:
+    """Derivatives of P / (P + F) by P and by F."""
+    total = passed + failed
+    return np.stack([divided(divided(side, total), total) for side in (failed, -passed)])
+
+
+def overlap(
+    passed: Bools,
+    is_tis: Bools,
+    groups: Sequence[Bools],
+    at: NDArray[Any],
+    weight: Floats | None = None,
+) -> Overlap:
     """The efficiency by overlap of each of several selections of signal events.
 
     Parameters
@@ -63,6 +89,7 @@ def overlap(passed: Bools, is_tis: Bools, groups: Sequence[Bools], at: NDArray[A
     passed : events whose signal fires
     is_tis : events that something else fired
     groups, at : selections, and what they are called
+    weight : of every event, which may be negative
 
     Examples
     --------
@@ -70,5 +97,5 @@ def overlap(passed: Bools, is_tis: Bools, groups: Sequence[Bools], at: NDArray[A
     >>> overlap(passed, is_tis, [np.ones(4, bool)], np.array(["all"])).tis.value.tolist()
     [0.5]
     """
-    tis = in_groups(passed, [group & is_tis for group in groups], at)
-    return Overlap(tis, in_groups(passed, [group & ~is_tis for group in groups], at))
+    tis = in_groups(passed, [group & is_tis for group in groups], at, weight)
+    return Overlap(tis, in_groups(passed, [group & ~is_tis for group in groups], at, weight))

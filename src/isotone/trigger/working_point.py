@@ -56,6 +56,27 @@ class Exposure:
             return self.input_rate * fraction
         return self.input_rate * -math.expm1(-self.pileup * fraction)
 
+    def limit(self, together: float = 1.0) -> float:
+        r"""The output rate that is excluded with 95 % confidence if no event passes.
+
+        With n independent events the fraction f that passes is at most
+
+        .. math:: 1 - 0.05^{1/n}
+
+        since with a larger one no event passes in fewer than 5 % of such samples.
+
+        Parameters
+        ----------
+        together : how many events, or which weight, may pass at once; n is that much smaller
+
+        Examples
+        --------
+        >>> round(Exposure(n_events=1000, input_rate=30e6).limit())
+        89737
+        """
+        fraction = -math.expm1(math.log(0.05) * together / self.n_events)
+        return self.rate(fraction * self.n_events)
+
     def n_allowed(self, max_rate: float) -> int:
         """The largest number of events that may pass without exceeding the output rate."""
         return int(self.allowed_fraction(max_rate) * self.n_events)
@@ -82,6 +103,8 @@ class Exposure:
 class WorkingPoint:
     """A candidate passes if its score is at least `threshold`; rates in Hz.
 
+    `rate_limit` is an upper limit with 95 % confidence where nothing passes, and None elsewhere.
+
     Compare in float64: rounded to float32, the threshold may let events pass that must not.
     """
 
@@ -89,6 +112,7 @@ class WorkingPoint:
     rate: float
     rate_error: float
     n_passed: int
+    rate_limit: float | None = None
 
 
 def choose(
@@ -173,7 +197,17 @@ def at_threshold(
     counts = _per_block(passed if weight is None else passed * weight, block)
     total = n_passed if weight is None else float(weight[passed].sum())
     error = exposure.error(total, math.sqrt(float((counts**2).sum())))
-    return WorkingPoint(threshold, exposure.rate(total), error, n_passed)
+    limit = None if n_passed else exposure.limit(most_together(len(best), block, weight))
+    return WorkingPoint(threshold, exposure.rate(total), error, n_passed, limit)
+
+
+def most_together(n: int, block: NDArray[Any] | None, weight: Floats | None) -> float:
+    """The largest number of the n events, or sum of absolute weights, of one block.
+
+    A limit for rare ones takes it for all of them, and is larger than need be.
+    """
+    size = np.ones(n) if weight is None else np.abs(weight)
+    return float(_per_block(size, block).max())
 
 
 def best_scores(scores: Floats, event: NDArray[Any]) -> tuple[Floats, Indices]:
