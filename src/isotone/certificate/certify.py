@@ -35,10 +35,10 @@ from isotone.frozen.joint import JointDirection
 from isotone.frozen.loading import check_network
 from isotone.frozen.lookup import Copies
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.notebook import card
-from isotone.inputs.chain import Policy, has_features
+from isotone.frozen.notebook import badge, card
+from isotone.inputs.chain import Policy, for_all_rows, has_features
 from isotone.rounding import add, digits_up, divide, multiply, subtract_down
-from isotone.typing import Bools, Floats
+from isotone.typing import Floats
 
 MOST_SHOWN = 1000  # slopes that a person is shown; all are in the JSON
 
@@ -164,13 +164,13 @@ class Certificate:
             "about_interactions": self.about_interactions,
         }
 
-    def to_json(self, *, asked: Sequence[JointVerdict] = ()) -> str:
+    def to_json(self, *, asked: Sequence[JointVerdict] = (), **more: Any) -> str:
         """`to_dict` as text, in lines if there are few enough to be read.
 
-        With `asked` also what `along` said of directions that nobody declared.
+        With `asked` also what `along` said of directions that nobody declared; and `more`.
         """
         indent = 2 if len(self.slopes) <= MOST_SHOWN else None
-        content = self.to_dict() | ({"asked": _plain(tuple(asked))} if asked else {})
+        content = self.to_dict() | ({"asked": _plain(tuple(asked))} if asked else {}) | more
         return json.dumps(content, indent=indent, allow_nan=False)
 
     def _repr_html_(self) -> str:
@@ -189,7 +189,8 @@ class Certificate:
         if len(self.slopes) > len(rows):
             facts["slopes"] = f"the first {len(rows)} of {len(self.slopes)}; all are in `slopes`"
         head = ["feature", "declared", "slope, scaled", "slope per raw unit"]
-        return card("Certificate HOLDS" if self.holds else "Certificate FAILS", facts, head, rows)
+        word = "HOLDS" if self.holds else "FAILS"
+        return badge(self.holds, word) + card(f"Certificate {word}", facts, head, rows)
 
     @ieee_arithmetic()
     def certified_radius(
@@ -217,7 +218,7 @@ class Certificate:
             np.where(movable, distance[:, inputs.places], math.nan)
             for distance in (radius.down, radius.up)
         )
-        return Radius(*(_spread(values, known) for values in (radius.scaled, down, up)))
+        return Radius(*(for_all_rows(values, known) for values in (radius.scaled, down, up)))
 
     @ieee_arithmetic()
     def radius_of_features(self, features: Floats, threshold: float = 0.0) -> Radius:
@@ -337,13 +338,6 @@ class Certificate:
     def _copies(self) -> Copies:
         """The inputs of the network as copies of features, one of each if there are no knots."""
         return copies_of(self.frozen)
-
-
-def _spread(values: Floats, known: Bools) -> Floats:
-    """Values of the known rows as those of all, NaN for the others."""
-    every: Floats = np.full((len(known), *values.shape[1:]), math.nan)
-    every[known] = values
-    return every
 
 
 @ieee_arithmetic()

@@ -16,9 +16,11 @@ import numpy as np
 
 from isotone.certificate.coordinates import SHORTEN, Coordinates
 from isotone.frozen.lookup import Copies
+from isotone.frozen.notebook import card, text_table
 from isotone.inputs.columns import Category, Column
 from isotone.typing import Bools, Floats
 
+_MOST_ROWS, _MOST_COLUMNS = 10, 6  # that are printed
 Shift = float | tuple[float, float]
 Shifts = Sequence[Shift] | Mapping[str, Shift] | Floats
 
@@ -38,6 +40,28 @@ class Radius:
     scaled: Floats
     down: Floats
     up: Floats
+
+    def __str__(self) -> str:
+        more = len(self.scaled) - _MOST_ROWS
+        table = text_table(*self._table())
+        return table + (f"\n... and {more:,} more rows" if more > 0 else "")
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first rows."""
+        head, rows = self._table()
+        facts = {"rows": f"{len(self.scaled):,}", "shown": f"the first {len(rows)}"}
+        return card("Certified radius", facts, head, rows)
+
+    def _table(self) -> tuple[list[str], list[list[str]]]:
+        """The first rows; of columns how far each may fall and rise alone."""
+        columns = range(min(self.down.shape[1], _MOST_COLUMNS))
+        moves = [f"column {i} {word}" for i in columns for word in ("down", "up")]
+        rows = [
+            [str(r), f"{self.scaled[r]:.4g}"]
+            + [f"{side[r, i]:.4g}" for i in columns for side in (self.down, self.up)]
+            for r in range(min(len(self.scaled), _MOST_ROWS))
+        ]
+        return ["row", "together, scaled", *moves], rows
 
     def shrink(self, rows: Bools, other: Radius) -> None:
         """Let some rows have the smaller of their distances and `other`."""
@@ -70,33 +94,56 @@ class Decisions:
 
     def radius(self, features: Floats, score: Floats) -> Radius:
         """How far every row may move before its decision can change, given its score."""
-        accepted, gap = self._gap(score)
+        accepted, gap = self.gap(score)
         down, up = np.empty(features.shape), np.empty(features.shape)
-        for rows, below, above in self._sides(accepted):
+        for rows, below, above in self.sides(accepted):
             down[rows] = self._distance(below, features[rows], gap[rows], -1)
             up[rows] = self._distance(above, features[rows], gap[rows], +1)
         return Radius(self._together(gap), down, up)
 
     def can_flip(self, features: Floats, score: Floats, low: Floats, high: Floats) -> Bools:
         """Rows whose decision can change when features move to between `low` and `high`."""
-        accepted, gap = self._gap(score)
+        accepted, gap = self.gap(score)
         moved = (low < features) | (high > features)
         change = np.empty(features.shape)
+        for rows, below, above in self.sides(accepted):
+            change[rows] = _most(below, above, features[rows], low[rows], high[rows])
         with np.errstate(over="ignore", invalid="ignore"):
-            for rows, below, above in self._sides(accepted):
-                x = features[rows]
-                change[rows] = np.maximum(below.change(low[rows], x), above.change(x, high[rows]))
             safe: Bools = np.where(moved, change, 0.0).sum(axis=1) / SHORTEN < gap
         flips: Bools = np.any(moved, axis=1) & ~safe  # NaN is not safe
         return flips
 
-    def _gap(self, score: Floats) -> tuple[Bools, Floats]:
+    def changes(self, features: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """Largest fall and rise of the score as one feature moves to between `low` and `high`.
+
+        One number for every row and feature, (n_rows, n_features) each; 0 for those that stay.
+        When several features move, the changes add up at most.
+        """
+        fall, rise = self._coordinates
+        moved = (low < features) | (high > features)
+        most = (_most(*each, features, low, high) for each in ((rise, fall), (fall, rise)))
+        down, up = (np.where(moved, change, 0.0) for change in most)
+        return down, up
+
+    def unsafe(self, score: Floats, fall: Floats, rise: Floats) -> tuple[Floats, Floats]:
+        """Between which thresholds rows are not certified, given how far their scores can move.
+
+        Rounded outward: a threshold outside leaves a decision that cannot change.
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            down, up = (
+                (change / SHORTEN + 2 * self.error) / SHORTEN / SHORTEN for change in (fall, rise)
+            )
+            low, high = np.nextafter(score - down, -np.inf), np.nextafter(score + up, np.inf)
+        return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
+
+    def gap(self, score: Floats) -> tuple[Bools, Floats]:
         """Decision of every row, and how far its exact score surely lies off the threshold."""
         with np.errstate(invalid="ignore"):  # where both are infinite, nothing is sure
             off = np.abs(score - self.threshold) * SHORTEN - 2 * self.error
         return score >= self.threshold, np.maximum(off, 0.0)
 
-    def _sides(self, accepted: Bools) -> list[tuple[Bools, Coordinates, Coordinates]]:
+    def sides(self, accepted: Bools) -> list[tuple[Bools, Coordinates, Coordinates]]:
         """Accepted and refused rows, each with what a move down costs, and a move up."""
         fall, rise = self._coordinates
         return [(accepted, rise, fall), (~accepted, fall, rise)]
@@ -122,6 +169,14 @@ class Decisions:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             room = np.maximum(gap * SHORTEN - (steep * slack).sum() / SHORTEN, 0.0)
             return np.where(room > 0, room / steep.max() * SHORTEN, 0.0)  # 0 for NaN
+
+
+def _most(
+    below: Coordinates, above: Coordinates, features: Floats, low: Floats, high: Floats
+) -> Floats:
+    """The larger change of a move down to `low` and one up to `high`, by row and feature."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.maximum(below.change(low, features), above.change(features, high))
 
 
 @dataclass(frozen=True, eq=False)

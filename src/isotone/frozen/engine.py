@@ -175,7 +175,14 @@ class Engine:
 
     def score_features(self, features: Reals) -> Reals:
         """Score rows of encoded features, (n_rows, n_features), all of them finite."""
-        return self._score_columns(list(np.asarray(features, np.float64).T), None)[0]
+        return self.score_columns(list(np.asarray(features, np.float64).T))
+
+    def score_columns(self, columns: list[Reals]) -> Reals:
+        """Score encoded features, one array (n_rows,) each, all of them finite.
+
+        They are read where they are; `numpy.broadcast_to` makes a number a feature of all rows.
+        """
+        return self._score_columns(columns, None)[0]
 
     def _score_columns(self, columns: list[Reals], out: Reals | None) -> tuple[Reals, int]:
         """Scores of encoded features, one array each, and the number of rows without one."""

@@ -6,6 +6,7 @@ and an exported program are about the very same numbers.
 
 from __future__ import annotations
 
+import importlib
 import json
 import warnings
 from collections.abc import Mapping
@@ -364,18 +365,19 @@ class FrozenNetwork:
                 "probabilities need outputs='logits'; this network gives values: use `score`"
             )
         z = np.ascontiguousarray(score, np.float64)
-        probabilities = np.empty_like(z)
-        engine.find_probabilities(z, probabilities)
+        engine.find_probabilities(z, probabilities := np.empty_like(z))
         return probabilities
 
     @ieee_arithmetic()
     def save(self, path: str | Path) -> None:
         """Write one `.isotone` file, whole or not at all."""
-        content = self._definition() | {
-            "provenance": dict(self.provenance),
-            "certificate": None if self.certificate is None else dict(self.certificate),
-        }
-        modelfile.write(path, content, self._arrays)
+        stated = None if self.certificate is None else dict(self.certificate)
+        about = {"provenance": dict(self.provenance), "certificate": stated}
+        modelfile.write(path, self._definition() | about, self._arrays)
+
+    def report(self, table: Any = None, **options: Any) -> Any:
+        """The report as a page that notebooks show; see `isotone.report.show`."""
+        return importlib.import_module("isotone.report").show(self, table, **options)
 
     def _definition(self) -> dict[str, Any]:
         return {

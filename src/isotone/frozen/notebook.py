@@ -87,5 +87,38 @@ def card(
     )
 
 
+def badge(holds: bool, text: str) -> str:
+    """A verdict with a mark and a color, for notebooks.
+
+    Examples
+    --------
+    >>> print(badge(True, "HOLDS")[-16:])
+    ✓ HOLDS</strong>
+    """
+    mark, color = ("✓", "#00694c") if holds else ("✗", "#b3261e")
+    look = f"color:{color};border:2px solid;border-radius:999px;padding:2px 10px"
+    return f'<strong style="{look}">{mark} {html.escape(visible(text))}</strong>'
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Aligned columns for a terminal, the first to the left, the others to the right.
+
+    Examples
+    --------
+    >>> print(text_table(["row", "up"], [["0", "1.5"], ["1", "inf"]]))
+    row   up
+    0    1.5
+    1    inf
+    """
+    lines = [list(head), *(list(row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(_padded(line, widths)) for line in lines)
+
+
+def _padded(line: Sequence[str], widths: Sequence[int]) -> list[str]:
+    right = [text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True)]
+    return [line[0].ljust(widths[0]), *right]
+
+
 def _cells(tag: str, texts: Iterable[str]) -> str:
     return "".join(f"<{tag}>{html.escape(visible(text))}</{tag}>" for text in texts)

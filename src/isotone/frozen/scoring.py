@@ -83,7 +83,7 @@ class Scoring:
         engine = Engine(self.frozen, on_unseen=self.on_unseen)
         refuse_overwriting([split_tree(target)[0]], table.local_files)
         table.require(self.frozen.inputs.names)
-        kept = _kept_schema(table, self.keep, target)
+        kept = kept_schema(table, self.keep, target)
         nothing = np.empty((0, len(self.frozen.inputs.encoded)))
         outputs = self.outputs(self.frozen.score_features(nothing))
         for name in outputs:
@@ -94,7 +94,7 @@ class Scoring:
                 )
         types = [(name, pa.from_numpy_dtype(values.dtype)) for name, values in outputs.items()]
         schema = pa.schema([*kept, *types], metadata)
-        pieces = _while_unchanged(
+        pieces = while_unchanged(
             table.local_files, self._pieces(table, engine, kept, schema, on_rows)
         )
         n_rows = write_table(target, schema, pieces)
@@ -250,7 +250,7 @@ def _mark(source: Path) -> dict[str, Any]:
     return {"bytes": source.stat().st_size, "sha256": digest}
 
 
-def _while_unchanged(
+def while_unchanged(
     sources: Sequence[Path], pieces: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """The pieces of files; raises `ValueError` at their end if one was changed meanwhile."""
@@ -279,7 +279,7 @@ def _score_file(scoring: Scoring, files: tuple[Path, Path]) -> str | Scored:
         return f"{source}: {error}"
 
 
-def _kept_schema(table: Table, keep: Sequence[str], target: str) -> pa.Schema:
+def kept_schema(table: Table, keep: Sequence[str], target: str) -> pa.Schema:
     """Types of the kept columns; from CSV to CSV text is copied as it is."""
     paths = [target, *(part.path for part in table.parts)]
     if all(suffix_of(path).startswith(".csv") for path in paths):

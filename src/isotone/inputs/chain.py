@@ -336,6 +336,13 @@ def has_features(features: Floats) -> Bools:
     return np.asarray(np.isfinite(features).all(axis=1))
 
 
+def for_all_rows(values: Floats, known: Bools) -> Floats:
+    """Values of the known rows as those of all, NaN for the others."""
+    every: Floats = np.full((len(known), *values.shape[1:]), np.nan)
+    every[known] = values
+    return every
+
+
 def _stacked(arrays: list[Reals]) -> Floats:
     return np.column_stack([array.astype(np.float64) for array in arrays])
 
