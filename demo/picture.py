@@ -17,11 +17,11 @@ from PIL import Image
 from demo import summary
 
 PICTURE = Path("docs/figures/report.png")
-_WIDTH = 1180
+_WIDTH, _HEIGHT = 1400, 940
 
 
 def take(page: Path, out: Path) -> None:
-    """The explorer and the response curves, as on a laptop."""
+    """The first screen, as on a laptop."""
     from playwright.sync_api import sync_playwright
 
     browser = shutil.which("chromium")
@@ -30,17 +30,10 @@ def take(page: Path, out: Path) -> None:
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=browser, args=options)
-        opened = running.new_page(viewport={"width": _WIDTH, "height": 900})
+        opened = running.new_page(viewport={"width": _WIDTH, "height": _HEIGHT})
         opened.goto(page.resolve().as_uri())
         opened.wait_for_function("() => isotone.app.pending === null")
-        first, last = (
-            opened.locator(f"#{name}").bounding_box() for name in ("explore", "responses")
-        )
-        assert first is not None
-        assert last is not None
-        height = last["y"] + last["height"] - first["y"]
-        clip = {"x": 0.0, "y": first["y"] + 15, "width": float(_WIDTH), "height": height}
-        opened.screenshot(path=out, full_page=True, clip=clip)  # type: ignore[arg-type]
+        opened.screenshot(path=out)
         running.close()
     shrink(out)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -40,6 +41,8 @@ nitpick_ignore_regex = [
 html_theme = "furo"
 html_title = f"isotone {release}"
 html_static_path = ["_static"]
+_SITE = Path(__file__).parent.parent / "build" / "site"  # where `demo.gallery` writes
+html_extra_path = [str(_SITE)] if _SITE.exists() else []
 html_css_files = ["isotone.css"]
 html_math_renderer = "mathml"
 html_show_sphinx = html_copy_source = False

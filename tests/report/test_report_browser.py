@@ -157,7 +157,7 @@ def test_sliders_and_boxes_move_the_row_and_the_certificate_follows(
         page.settle()
         row = page.run("() => isotone.app.row")
         assert row[2] == 123.456
-        assert page.page.text_content(".outside >> nth=2") == "outside"
+        assert page.page.text_content(".outside >> nth=2") == "unusual"
         check_row(page, frozen, certificate, row)
         page.page.fill("#value-2", "")  # no number: nothing happens
         assert page.run("() => isotone.app.row") == row
@@ -189,7 +189,7 @@ FLIPS = """() => isotone.responses(isotone.app, isotone.app.curved, 96).map(
 
 def test_a_table_brings_rows_panels_and_choices(browser: Any, tmp_path: Path, table: Path) -> None:
     frozen, frame = two_classes(), rows()
-    report.write(frozen, tmp_path / "report.html", table, target="paid", max_rows=100)
+    report.write(frozen, tmp_path / "report.html", table, target="paid", embed_rows=100)
     with opened(browser, tmp_path / "report.html") as page:
         held = page.run("() => isotone.app.data.rows.number")
         page.page.fill("#row", "7")
@@ -388,7 +388,7 @@ def test_directions_that_are_not_proved_are_not_called_free(browser: Any, tmp_pa
 BACKGROUND = "() => getComputedStyle(document.body).backgroundColor"
 
 
-TICKS = """() => [...document.querySelectorAll("#responses svg.chart")].map((chart) =>
+TICKS = """() => [...document.querySelectorAll("#curves svg.chart")].map((chart) =>
     [...chart.querySelectorAll(".labels text")].map((text) => text.textContent)
         .filter((text) => !text.includes("%")))"""
 

@@ -28,7 +28,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("logits", {"target": "paid"}, "`target=paid` is a column of a table but no table is given"),
     ("logits", {"threshold": np.inf}, "`threshold=inf` must be a finite number"),
     ("classes", {"threshold": 1.0}, "is for one output but the model has 3"),
-    ("logits", {"max_rows": -1}, "`max_rows=-1` must be 0 or more"),
+    ("logits", {"embed_rows": -1}, "`embed_rows=-1` must be 0 or more"),
     ("logits", {"history": {}}, "training history cannot be read"),
     (
         "logits",
@@ -107,7 +107,7 @@ def test_a_wide_table_is_embedded_with_fewer_rows(tmp_path: Path) -> None:
     frozen = isotone.freeze(network, features=names)
     X = np.random.default_rng(0).normal(size=(3000, 100))
     pd.DataFrame(X, columns=names).to_csv(tmp_path / "wide.csv", index=False)
-    size = report.write(frozen, tmp_path / "r.html", tmp_path / "wide.csv")
+    size = report.write(frozen, tmp_path / "r.html", tmp_path / "wide.csv", embed_rows=2000)
     data = content(tmp_path / "r.html")
     n_rows = len(data["rows"]["number"])
     assert 0.9 * page.MAX_BYTES < size <= page.MAX_BYTES

@@ -11,7 +11,7 @@ import pytest
 
 import isotone
 from demo import __main__ as demo
-from demo import summary
+from demo import gallery, summary
 from isotone.data.table import read_numbers
 from studies.trigger.analysis.models import Effort
 from studies.trigger.analysis.study import OURS
@@ -55,3 +55,14 @@ def test_scores_are_those_of_the_model(made: tuple[Path, summary.Facts]) -> None
     assert np.array_equal(scores, frozen.score(read_numbers(sample, frozen.features)))
     assert facts.certificate.fingerprint == frozen.fingerprint
     assert facts.flips <= facts.flip_bound
+
+
+def test_the_gallery_shows_a_model_without_promises_that_likes_debt(tmp_path: Path) -> None:
+    example = gallery.credit()
+    assert isotone.certify(example.frozen).holds
+    rows = example.rows.drop(columns=example.target).head(500)
+    more = rows.assign(debt=rows["debt"] + 10_000)
+    assert np.all(example.frozen.score(more) <= example.frozen.score(rows))
+    assert example.against is not None
+    assert np.any(example.against.score(more) > example.against.score(rows))
+    assert example.write(tmp_path / "credit.html") < 3_000_000

@@ -9,7 +9,7 @@ import typer
 
 import isotone
 from isotone import report as reports
-from isotone.cli.terminal import say, warn
+from isotone.cli.console.terminal import say, warn
 from isotone.data.table import split_tree
 from isotone.files import refuse_overwriting
 from isotone.inputs.chain import Rule
@@ -30,9 +30,22 @@ def report(
     ] = None,
     weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
-    max_rows: Annotated[
-        int, typer.Option(min=0, help="Rows to embed at most; statistics use all rows.")
-    ] = reports.MAX_ROWS,
+    embed_rows: Annotated[
+        int, typer.Option(min=0, help="Rows to put into the file; statistics use all rows.")
+    ] = 0,
+    shift: Annotated[
+        list[str] | None,
+        typer.Option(help="How far a column may be off: NAME=δ, in raw units; may be repeated."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Another model on the same sliders: a model file, or a column of scores."
+        ),
+    ] = None,
+    compare: Annotated[
+        str | None, typer.Option(help="A challenger to compare with, given in the same way.")
+    ] = None,
     on_unseen: Annotated[
         str, typer.Option(help="Rows unlike any in training: error, missing, or skip.")
     ] = "error",
@@ -44,8 +57,8 @@ def report(
 
     What is guaranteed comes first; then sliders, response curves and a heat map. With a TABLE,
     preferably of rows that the model was not trained on, it also shows how good and how robust the
-    model is there. The file needs no network access and can be sent by e-mail; it holds up to
-    --max-rows rows of the table.
+    model is there. The file needs no network access and can be sent by e-mail: it holds no row of
+    the table, unless you ask with --embed-rows.
 
     For example:
 
@@ -65,10 +78,29 @@ def report(
         threshold=threshold,
         weights=weights,
         title=title or f"Report of {model.name}",
-        max_rows=max_rows,
+        embed_rows=embed_rows,
+        shifts=_shifts(shift),
+        against=against,
+        compare=compare,
         history=None if found is None else read_history(found),
         on_unseen=cast(Rule, on_unseen),
     )
     say(f"wrote {out}, {size / 1e3:,.0f} kB: open it in a browser")
     if not isotone.certify(frozen).holds:
         warn("a declared constraint of this model does not hold; see the verdict")
+
+
+def _shifts(words: list[str] | None) -> dict[str, float] | None:
+    """Shifts by column, from texts such as income=500."""
+    if not words:
+        return None
+    found = {}
+    for word in words:
+        name, mark, number = word.rpartition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            mark = ""
+        if not mark or not name:
+            raise ValueError(f"`--shift {word}` must be a column and a number, as in income=500")
+    return found

@@ -176,7 +176,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         y: Any,
         sample_weight: ArrayLike | str | None = None,
         *,
-        groups: ArrayLike | None = None,
+        groups: ArrayLike | str | Sequence[str] | None = None,
         eval_set: Any = None,
         callbacks: Sequence[Callable[[int, History], Any]] | None = None,
         workers: Any = None,
@@ -184,13 +184,14 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         """Learn from raw rows (n_rows, n_features), dense or sparse, and their classes.
 
         `X` may be a `pyarrow.dataset.Dataset` of Parquet files, or the path of a directory of
-        them, of any size; `y` and `sample_weight` are then names of columns.
+        them, of any size; `y` and `sample_weight` are then names of columns, and `groups` is one
+        name or a list of several.
 
         Parameters
         ----------
         groups : (n_rows,), a label for every row, such as the number of its event. Wherever rows
             are left out to judge members, all of a group are: λ, knots and epochs are then chosen
-            on groups that were not learned from. Needs rows in memory
+            on groups that were not learned from
         eval_set : (X_val, y_val), or a list with one such pair. Their losses, all rows counting
             alike, are in `history_.validation`. Where λ is "auto", and for `early_stopping`, they
             decide in place of rows that are left out, and all rows of X are learned from
@@ -205,9 +206,9 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         """
         watch = Watch.of(eval_set, callbacks)
         watch.refuse_workers(workers)
-        X, y, sample_weight, stream = self._in_memory(X, y, sample_weight, workers)
+        X, y, sample_weight, groups, stream = self._in_memory(X, y, sample_weight, groups, workers)
         parameters, rows = self._read(X, y, sample_weight, stream)
-        rows = with_groups(rows, groups, stream is not None)
+        rows = with_groups(rows, groups)
         check_classification_targets(rows.y)
         if self._warm() is None:
             self.classes_ = np.unique(rows.y)
@@ -215,7 +216,9 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         turned = self.positive is not None and self.positive == self.classes_.tolist()[0]
         self._sign = -1 if turned else 1  # whether the network scores the first of two classes
         labels = self._places("y", rows.y)
-        if self.signed_weights:
+        if self.signed_weights and stream is not None:
+            rows, stream = stream.positive(rows, labels, self.classes_.tolist())
+        elif self.signed_weights:
             sample_weight = mean_weights(rows, labels, self.classes_.tolist())
             rows = replace(rows, weight=sample_weight)
         counted = (rows.y, rows.weights()) if stream is None else stream.totals()

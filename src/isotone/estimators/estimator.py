@@ -22,10 +22,11 @@ from isotone.estimators.directions import by_name, directions, joint_directions,
 from isotone.estimators.fitting.fit import Fit, fit_network
 from isotone.estimators.fitting.members import Run
 from isotone.estimators.fitting.start import Start
-from isotone.estimators.fitting.stream import Stream, in_memory
+from isotone.estimators.fitting.stream import Options, Stream, in_memory
 from isotone.estimators.fitting.trial import Task
 from isotone.estimators.importance import importances
 from isotone.estimators.interactions import groups_of, refuse_apart, refuse_sorted_sums
+from isotone.estimators.notebook import WithBadge
 from isotone.estimators.parameters import (
     Categorical,
     Directions,
@@ -66,7 +67,7 @@ from isotone.typing import Bools, Floats, Gaps, Signs
 
 
 @dataclass(repr=False, eq=False)
-class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
+class MonotonicEstimator(WithBadge, BaseEstimator):  # type: ignore[misc]
     """What both estimators share: parameters, which are stored untouched, and how they fit."""
 
     monotonic_cst: Directions = None
@@ -209,15 +210,16 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         return tuple(known)
 
     def _in_memory(
-        self, X: Any, y: Any, weight: Any, workers: Any
-    ) -> tuple[Any, Any, Any, Stream | None]:
+        self, X: Any, y: Any, weight: Any, groups: Any, workers: Any
+    ) -> tuple[Any, Any, Any, Any, Stream | None]:
         """Rows in memory, or a sample of the stream behind them."""
 
         def n_held(n_rows: int) -> int:
             return Parameters.of(self).n_held(n_rows)  # checked before anything is read
 
-        named = self.categorical_features
-        *rows, stream = in_memory(X, y, weight, workers, named, n_held, bool(self.verbose))
+        signed, verbose = bool(self.signed_weights), bool(self.verbose)
+        options = Options(self.categorical_features, n_held, signed, verbose)
+        *rows, stream = in_memory(X, y, weight, groups, workers, options)
         if stream is not None:
             self._refuse_streamed(stream)
         return *rows, stream
@@ -352,7 +354,6 @@ class MonotonicEstimator(BaseEstimator):  # type: ignore[misc]
         if self.missing == "error":
             stream.refuse_missing()  # counts all rows, not only those of the sample
         wanted = {"teacher": self.teacher is not None, "warm_start": bool(self.warm_start)}
-        wanted["signed_weights"] = bool(self.signed_weights)
         for name in (name for name, is_wanted in wanted.items() if is_wanted):
             raise ValueError(
                 f"`{name}` needs rows in memory but the data set is too large for that; leave it "

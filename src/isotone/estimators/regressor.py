@@ -63,7 +63,7 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         y: Any,
         sample_weight: ArrayLike | str | None = None,
         *,
-        groups: ArrayLike | None = None,
+        groups: ArrayLike | str | Sequence[str] | None = None,
         eval_set: Any = None,
         callbacks: Sequence[Callable[[int, History], Any]] | None = None,
         workers: Any = None,
@@ -71,20 +71,22 @@ class MonotonicRegressor(RegressorMixin, MonotonicEstimator):  # type: ignore[mi
         """Learn from raw rows and their targets, (n_rows,) or (n_rows, n_targets).
 
         `X` may be a `pyarrow.dataset.Dataset` of Parquet files, or the path of a directory of
-        them, of any size; `y` and `sample_weight` are then names of columns. The other arguments
-        are those of `MonotonicClassifier.fit`.
+        them, of any size; `y`, `sample_weight` and `groups` are then names of columns. The other
+        arguments are those of `MonotonicClassifier.fit`.
         """
         watch = Watch.of(eval_set, callbacks)
         watch.refuse_workers(workers)
-        X, y, sample_weight, stream = self._in_memory(X, y, sample_weight, workers)
+        X, y, sample_weight, groups, stream = self._in_memory(X, y, sample_weight, groups, workers)
         check = {"multi_output": True, "y_numeric": True}
         parameters, rows = self._read(X, y, sample_weight, stream, **check)
-        rows = with_groups(rows, groups, stream is not None)
+        rows = with_groups(rows, groups)
         if self._warm() is None:
             self._one_column = rows.y.ndim == 1
             self._n_targets = 1 if self._one_column else rows.y.shape[1]
         table = self._targets("y", rows.y)
-        if self.signed_weights:
+        if self.signed_weights and stream is not None:
+            rows, stream = stream.positive(replace(rows, y=table), None)
+        elif self.signed_weights:
             sample_weight = mean_weights(replace(rows, y=table), None)
             rows = replace(rows, weight=sample_weight)
         levels = self._levels(table)

@@ -9,7 +9,10 @@ of the exact score.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from html import escape as html_escape
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +20,34 @@ from isotone.certificate.certify import Certificate, certify
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Rule
-from isotone.report import page, presets, statistics, verdict
+from isotone.report import figures, page, presets, statistics, verdict
 from isotone.report.controls import controls_of, start_row
 from isotone.report.history import check_history
 from isotone.report.numbers import describe_decision, describe_network
 from isotone.report.outcomes import Outcomes, threshold_of
-from isotone.report.robust import robustness
+from isotone.report.rivals import rival_of
+from isotone.report.robust import robustness, shifts_of
 from isotone.report.sample import Sample, read_sample
+from isotone.report.stops import describe_stops, stops_of
+from isotone.report.verdict import escape
 from isotone.typing import Floats
 
-MAX_ROWS = 2000
+
+@dataclass(frozen=True, repr=False)
+class Shown:
+    """A page that notebooks show inline; `html` is all of it."""
+
+    html: str
+    height: int = 900
+
+    def __repr__(self) -> str:
+        return f"<report, {len(self.html.encode()) / 1e3:,.0f} kB; a notebook shows it>"
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{html_escape(self.html)}" sandbox="allow-scripts allow-downloads" '
+            f'style="width:100%;height:{self.height}px;border:0"></iframe>'
+        )
 
 
 def write(
@@ -38,7 +59,10 @@ def write(
     threshold: float | None = None,
     weights: str | None = None,
     title: str | None = None,
-    max_rows: int = MAX_ROWS,
+    embed_rows: int = 0,
+    shifts: Mapping[str, float] | None = None,
+    against: FrozenNetwork | str | Path | None = None,
+    compare: FrozenNetwork | str | Path | None = None,
     history: Mapping[str, Any] | None = None,
     on_unseen: Rule = "error",
 ) -> int:
@@ -51,34 +75,73 @@ def write(
     target : column of the table that the model predicts; by default the one it was trained on
     threshold : a row is accepted if its score is at least this; 0 for two classes by default
     weights : column of the table that says how much every row counts
-    max_rows : how many rows of the table the file holds at most, fewer if it would be too large
-        to be sent around; statistics are of all rows
+    embed_rows : how many rows of the table the file holds at most, fewer if it would be too large
+        to be sent around; none by default. Statistics are of all rows
+    shifts : how far columns may be off, by name and in raw units: the share of decisions that
+        stand all the same is a key figure. By default 1 % of the standard deviation of each
+    against : another model, to be shown on the same sliders: a network, a model file, or a column
+        of the table that holds the scores of any model (which has no curves on sliders)
+    compare : a challenger, to be compared row by row; given in the same ways
     history : losses of the epochs, as `History.to_dict` gives them
     on_unseen : rows with values never seen in training are an "error", treated as if these were
         "missing", or left out ("skip"); the page says how many were left out
     """
-    if max_rows < 0:
-        raise ValueError(f"`max_rows={max_rows}` must be 0 or more")
+    if embed_rows < 0:
+        raise ValueError(f"`embed_rows={embed_rows}` must be 0 or more")
     certificate = certify(frozen)
     outcomes = Outcomes.of(frozen, threshold_of(frozen, threshold), target)
     if table is None:
         _refuse_without_table(target=target, weights=weights)
+        _refuse_shifts(shifts)
     sample = None
     if table is not None:
         asked = target is not None
         sample = read_sample(frozen, str(table), outcomes, weights, asked, on_unseen)
-    data = content(certificate, outcomes, sample, max_rows)
+    data = content(certificate, outcomes, sample, embed_rows, shifts)
+    given = {"against": against, "challenger": compare}
+    rivals = [rival_of(each, role) for role, each in given.items() if each is not None]
+    scores = None if sample is None else frozen.score_features(sample.X).astype(float)
+    data["rivals"] = [
+        rival.describe(frozen, outcomes, sample, scores, embed_rows) for rival in rivals
+    ]
     data["history"] = None if history is None else check_history(history)
-    lead, found = (part(certificate, outcomes) for part in (verdict.lead, verdict.to_html))
-    heading = title or "Report of a monotonic model"
-    text = _fitting(sample, data, lambda: page.assemble(heading, lead, found, data))
+    parts = {
+        "title": escape(title or "Report of a monotonic model"),
+        "lead": verdict.lead(certificate, outcomes),
+        "badge": verdict.badge(certificate),
+        "figures": figures.to_html(certificate, outcomes, data),
+        "verdict": verdict.to_html(certificate, outcomes),
+    }
+    text = _fitting(sample, data, lambda: page.assemble(parts, data))
     with replacing(Path(path)) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return len(text.encode("utf-8"))
 
 
+def show(frozen: FrozenNetwork, table: Any = None, *, height: int = 900, **options: Any) -> Shown:
+    """The report inside a notebook, without a file of its own.
+
+    Parameters
+    ----------
+    table : rows to look at: a path, or a data frame
+    height : of the frame, in pixels
+    options : those of `write`
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        if table is not None and not isinstance(table, str | Path):
+            table.to_parquet(path / "table.parquet")
+            table = path / "table.parquet"
+        write(frozen, path / "report.html", table, **options)
+        return Shown((path / "report.html").read_text(encoding="utf-8"), height)
+
+
 def content(
-    certificate: Certificate, outcomes: Outcomes, sample: Sample | None, max_rows: int
+    certificate: Certificate,
+    outcomes: Outcomes,
+    sample: Sample | None,
+    embed_rows: int = 0,
+    shifts: Mapping[str, float] | None = None,
 ) -> dict[str, Any]:
     """Everything that the scripts of the page read."""
     frozen = certificate.frozen
@@ -94,11 +157,17 @@ def content(
     if sample is None:
         return data
     scores: Floats = frozen.score_features(sample.X).astype(float)
-    robust, radii = robustness(certificate, outcomes, sample, scores)
+    stops, effects = stops_of(outcomes, scores), [control["effect"] for control in controls]
+    user = shifts_of(certificate, sample, shifts)
+    robust, radii = robustness(certificate, outcomes, sample, scores, stops, user, effects)
+    if robust is not None:
+        robust["usual"] = shifts is None
     return data | {
         "sample": sample.to_dict(),
-        "presets": presets.extreme_rows(frozen, outcomes, sample, scores, radii),
-        "rows": presets.embedded_rows(sample, max_rows),
+        "stops": describe_stops(outcomes, sample, scores, stops),
+        "presets": presets.typical_rows(frozen, outcomes, sample, scores)
+        + (presets.extreme_rows(frozen, outcomes, sample, scores, radii) if embed_rows else []),
+        "rows": presets.embedded_rows(sample, embed_rows),
         "statistics": statistics.describe(frozen, outcomes, sample, scores),
         "robustness": robust,
     }
@@ -114,6 +183,13 @@ def _fitting(sample: Sample | None, data: dict[str, Any], assemble: Callable[[],
         text = assemble()
     page.refuse_excess(text)
     return text
+
+
+def _refuse_shifts(shifts: Mapping[str, float] | None) -> None:
+    if shifts is not None:
+        raise ValueError(
+            f"`shifts={dict(shifts)}` move rows but no table is given; give one, or leave them out"
+        )
 
 
 def _refuse_without_table(**options: str | None) -> None:

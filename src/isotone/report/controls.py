@@ -15,17 +15,22 @@ import numpy as np
 from isotone.frozen.axes import along, usual_values
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.columns import Category, Column, Ordered, missing_name
+from isotone.report.effects import effects
 from isotone.report.sample import Sample
 from isotone.typing import Floats
 
 N_BINS = 40
 _BEYOND = 0.2  # how far sliders go beyond most rows, of the width of those
-_FAR = 2.0  # knots that would make a slider wider than this are left out of it
+_FAR = 2.0  # knots or rows that would make a slider wider than this are left out of it
 
 
 def controls_of(frozen: FrozenNetwork, sample: Sample | None) -> list[dict[str, Any]]:
-    """A description of every control, in the order of the columns."""
-    return [_control(frozen, column, sample) for column in frozen.inputs.columns]
+    """A description of every control, in the order of the columns, with its measured effect."""
+    measured = effects(frozen, sample, np.array(start_row(frozen, sample)))
+    return [
+        _control(frozen, column, sample) | {"effect": effect}
+        for column, effect in zip(frozen.inputs.columns, measured, strict=True)
+    ]
 
 
 def _control(frozen: FrozenNetwork, column: Column, sample: Sample | None) -> dict[str, Any]:
@@ -104,8 +109,10 @@ def _number(
 ) -> dict[str, Any]:
     usual = usual_values(frozen)[[0, 2], feature]
     values = usual if sample is None else sample.X[:, feature]
-    most = usual if sample is None else np.quantile(values, [0.005, 0.995])
-    axis = _axis(frozen, feature, most, usual)
+    whole = sample is not None and bool(np.all(values == np.rint(values)))
+    axis = _axis(frozen, feature, values, usual)
+    if sample is not None:
+        axis = _bounded(frozen, feature, axis, values, whole)
     control = {
         "kind": "number",
         "name": column,
@@ -113,7 +120,7 @@ def _number(
         "low": float(values.min()),
         "high": float(values.max()),
         "axis": axis,
-        "whole": sample is not None and bool(np.all(values == np.rint(values))),
+        "whole": whole,
         "density": None,
     }
     if sample is not None:
@@ -121,17 +128,37 @@ def _number(
     return control
 
 
-def _axis(frozen: FrozenNetwork, feature: int, most: Floats, usual: Floats) -> list[float]:
-    """The ends of a slider: nearly all values, the knots unless they are far off, and beyond."""
-    low, high = along(frozen, feature, most)
+def _axis(frozen: FrozenNetwork, feature: int, values: Floats, usual: Floats) -> list[float]:
+    """The ends of a slider: nearly all values, the knots unless they are far off, and beyond.
+
+    All values, if that makes it no more than twice as wide.
+    """
+    low, high = along(frozen, feature, np.quantile(values, [0.005, 0.995]))
+    width, ends = high - low, along(frozen, feature, np.array([values.min(), values.max()]))
     knots = along(frozen, feature, usual)
-    width = knots[1] - knots[0]
-    if frozen.inputs.counts[feature] > 1 and width <= _FAR * (high - low):
-        low, high = min(low, knots[0]), max(high, knots[1])
-    beyond = _BEYOND * (high - low) or _BEYOND * width or 1.0
+    beyond = _BEYOND * width or _BEYOND * (knots[1] - knots[0]) or 1.0
+    low, high = low - beyond, high + beyond
+    covered = [ends, knots] if frozen.inputs.counts[feature] > 1 else [ends]
+    for least, most in covered:
+        margin = 0.0 if (least, most) == tuple(ends) else beyond
+        if width > 0 and most - least <= _FAR * (width + 2 * beyond):
+            low, high = min(low, least - margin), max(high, most + margin)
     first = frozen.inputs.firsts[feature]
     least = np.log(frozen.scaling.floor[first]) if frozen.scaling.log[first] else -np.inf
-    return [float(max(low - beyond, least)), float(high + beyond)]
+    return [float(max(low, least)), float(high)]
+
+
+def _bounded(
+    frozen: FrozenNetwork, feature: int, axis: list[float], values: Floats, whole: bool
+) -> list[float]:
+    """An axis on the side of zero where all values are, and between whole numbers."""
+    first = frozen.inputs.firsts[feature]
+    if frozen.scaling.log[first]:
+        zero = along(frozen, feature, np.zeros(1))[0] if values.min() >= 0 else -np.inf
+        return [float(max(axis[0], zero)), axis[1]]
+    low = max(axis[0], 0.0) if values.min() >= 0 else axis[0]
+    high = min(axis[1], 0.0) if values.max() <= 0 and values.min() < 0 else axis[1]
+    return [float(np.floor(low)), float(np.ceil(high))] if whole else [low, high]
 
 
 def _density(where: Floats, axis: list[float], weight: Floats) -> list[float]:

@@ -58,10 +58,18 @@ class Binned:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Mean predicted probability of every bin, and the observed share."""
+    """Mean predicted probability of every bin, the observed share, and the weight of its rows."""
 
     predicted: Floats
     observed: Binned
+    weight: Floats
+
+    @property
+    def gap(self) -> float:
+        """Mean distance between what is predicted and what is observed."""
+        some = self.weight > 0
+        apart = np.abs(self.predicted - self.observed.value)[some]
+        return float(np.average(apart, weights=self.weight[some]))
 
     def to_dict(self) -> dict[str, Any]:
         return {"predicted": _short(self.predicted)} | self.observed.to_dict()
@@ -73,7 +81,8 @@ def calibration(probability: Floats, positive: Bools, weight: Floats) -> Calibra
     n = len(edges) - 1
     index = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, n - 1)
     predicted = Binned.mean(index, probability, weight, n).value
-    return Calibration(predicted, Binned.mean(index, positive.astype(float), weight, n))
+    observed = Binned.mean(index, positive.astype(float), weight, n)
+    return Calibration(predicted, observed, np.bincount(index, weight, n).astype(float))
 
 
 def histogram(

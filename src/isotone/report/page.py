@@ -23,31 +23,39 @@ MAX_BYTES = 3_000_000
 SCRIPTS = (
     "model.js",
     "certificate.js",
+    "numbers.js",
+    "hover.js",
     "charts.js",
+    "controls.js",
     "explorer.js",
     "answer.js",
+    "threshold.js",
     "flips.js",
     "responses.js",
     "heatmap.js",
     "panels.js",
+    "residuals.js",
+    "reasons.js",
+    "rivals.js",
+    "quality.js",
+    "robustness.js",
+    "state.js",
     "start.js",
 )
 
 
-def assemble(title: str, lead: str, verdict: str, data: Mapping[str, Any]) -> str:
-    """The HTML text; `lead` and `verdict` are HTML already."""
+def assemble(parts: Mapping[str, str], data: Mapping[str, Any]) -> str:
+    """The HTML text; parts by their marks in page.html are HTML already."""
     style, scripts = _file("style.css"), [_file(name) for name in SCRIPTS]
-    parts = {
+    every = {
+        **parts,
         "policy": _policy(style, scripts),
-        "title": escape(visible(title)),
         "style": style,
         "version": escape(isotone.__version__),
-        "lead": lead,
-        "verdict": verdict,
         "data": to_json(data),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
-    return _fill(_file("page.html"), parts)
+    return _fill(_file("page.html"), every)
 
 
 def assemble_still(title: str, lead: str, body: str) -> str:
@@ -110,7 +118,7 @@ def _fill(template: str, parts: Mapping[str, str]) -> str:
 def _policy(style: str, scripts: list[str]) -> str:
     hashes = " ".join(_hash(script) for script in scripts) or "'none'"
     return (
-        f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; img-src data:; "
+        f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
 

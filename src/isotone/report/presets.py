@@ -1,18 +1,42 @@
-"""Presets: rows to begin with, the most extreme ones and some of all."""
+"""Presets: rows to begin with. Typical ones are medians of many rows; others are rows of a table,
+and are in the file only if rows are to be embedded."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from isotone.frozen.network import FrozenNetwork
+from isotone.report.controls import start_row
 from isotone.report.outcomes import Outcomes
 from isotone.report.sample import Sample
 from isotone.typing import Floats
 
+MIN_GROUP = 20  # rows behind a median that the file holds
 _MAX_CLASSES = 8
 _SEED = 0
+
+
+def typical_rows(
+    frozen: FrozenNetwork, outcomes: Outcomes, sample: Sample, scores: Floats
+) -> list[dict[str, Any]]:
+    """Medians of every column, within classes and among the lowest and highest scores."""
+    groups: dict[str, Any] = {}
+    if sample.y is not None and outcomes.classes:
+        for k in range(min(len(outcomes.classes), _MAX_CLASSES)):
+            groups[f"median of {outcomes.name(k)}"] = sample.y == k
+    if scores.ndim == 1:
+        low, high = np.quantile(scores, [0.1, 0.9])
+        groups["median of the lowest tenth of scores"] = scores <= low
+        groups["median of the highest tenth of scores"] = scores >= high
+    found = []
+    for name, rows in groups.items():
+        part = replace(sample, X=sample.X[rows], weight=sample.weight[rows])
+        if len(part) >= MIN_GROUP and part.weight.any():
+            found.append({"name": name, "number": None, "row": start_row(frozen, part)})
+    return found
 
 
 def extreme_rows(

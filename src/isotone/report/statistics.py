@@ -12,6 +12,7 @@ import numpy as np
 from isotone.frozen.network import FrozenNetwork
 from isotone.report.curves import Binned, calibration, histogram, ranking
 from isotone.report.outcomes import Outcomes
+from isotone.report.residuals import describe_residuals
 from isotone.report.sample import Column, Sample
 from isotone.trigger.efficiency import quantile_edges
 from isotone.typing import Floats
@@ -26,10 +27,28 @@ def describe(
     """Panels for every output, metrics, and efficiencies against every column."""
     probability = frozen.to_probability(scores) if outcomes.has_probability else None
     return {
-        "metrics": _metrics(outcomes, sample, scores, probability),
+        "metrics": metrics_of(outcomes, sample, scores, probability),
         "outputs": _outputs(outcomes, sample, scores, probability),
         "against": _against(outcomes, sample, scores),
+        "confusion": _confusion(outcomes, sample, scores),
+        "residuals": _residuals(outcomes, sample, scores),
     }
+
+
+def _residuals(outcomes: Outcomes, sample: Sample, scores: Floats) -> dict[str, Any] | None:
+    if sample.y is None or outcomes.kind != "values":
+        return None
+    return describe_residuals(sample.y, scores, sample.weight)
+
+
+def _confusion(outcomes: Outcomes, sample: Sample, scores: Floats) -> list[list[float]] | None:
+    """Weight of the rows of every true class (first index) and decision, of several classes."""
+    if outcomes.kind != "classes" or sample.y is None:
+        return None
+    n, decided = len(outcomes.classes), scores.argmax(axis=1)
+    pairs = sample.y.astype(int) * n + decided
+    counts = np.bincount(pairs, sample.weight, n * n).reshape(n, n)
+    return [[float(count) for count in row] for row in counts]
 
 
 def _outputs(
@@ -91,7 +110,7 @@ def _point(accepted: Any, positive: Any, weight: Floats) -> dict[str, float]:
     }
 
 
-def _metrics(
+def metrics_of(
     outcomes: Outcomes, sample: Sample, scores: Floats, probability: Floats | None
 ) -> list[list[Any]]:
     """Names and numbers, best known first."""
@@ -108,9 +127,20 @@ def _metrics(
         right = (
             probability if probability.ndim == 2 else np.stack([1 - probability, probability], 1)
         )
+        found.append(["calibration error", _calibration_error(right, y, weight)])
         own = np.maximum(right[np.arange(len(y)), y.astype(int)], 1e-300)
         found.append(["mean logarithmic loss", float(np.average(-np.log(own), weights=weight))])
     return found
+
+
+def _calibration_error(probability: Floats, y: Floats, weight: Floats) -> float:
+    r"""Mean over rows of :math:`|\text{predicted} - \text{observed}|` in their bin.
+
+    Bins are those of `curves.calibration`, for the second of two classes, and averaged over
+    several.
+    """
+    classes = [1] if probability.shape[1] == 2 else range(probability.shape[1])
+    return float(np.mean([calibration(probability[:, k], y == k, weight).gap for k in classes]))
 
 
 def _of_values(y: Floats, score: Floats, weight: Floats) -> list[list[Any]]:
@@ -129,7 +159,7 @@ def _against(outcomes: Outcomes, sample: Sample, scores: Floats) -> list[dict[st
     curves = _curves(outcomes, sample, scores)
     found = []
     for name, column in sample.columns.items():
-        index, bins = _bins(column)
+        index, bins = bins_of(column)
         n = len(bins["at"])
         curve = [
             {"name": title} | Binned.mean(index, values, weight, n).to_dict()
@@ -139,7 +169,7 @@ def _against(outcomes: Outcomes, sample: Sample, scores: Floats) -> list[dict[st
     return found
 
 
-def _bins(column: Column) -> tuple[Any, dict[str, Any]]:
+def bins_of(column: Column) -> tuple[Any, dict[str, Any]]:
     """Number of the bin of every row, −1 for none, and what the bins are."""
     if column.dtype.kind != "f":
         names, index = np.unique(column, return_inverse=True)
@@ -148,7 +178,8 @@ def _bins(column: Column) -> tuple[Any, dict[str, Any]]:
     index = np.searchsorted(edges, column, side="right") - 1
     index[(index >= len(edges) - 1) | ~np.isfinite(column)] = -1
     middles = 0.5 * (edges[:-1] + edges[1:])
-    return index, {"at": middles.tolist(), "edges": edges.tolist()}
+    short = [float(f"{edge:.5g}") for edge in edges]  # an edge may be the number of one row
+    return index, {"at": [float(f"{at:.5g}") for at in middles], "edges": short}
 
 
 def _curves(

@@ -22,7 +22,9 @@ from isotone.rounding import digits_down, digits_up
 _WORDS = {1: "only rises", -1: "only falls", 0: "free"}
 _ARROWS = {1: "↗", -1: "↘", 0: "↕"}
 _MOST_NAMES = 8  # in a sentence
-_SCROLL = '<div class="scroll tall" tabindex="0" role="region" aria-label="Table of features">'
+_MOST_MARKS, _MOST_LETTERS = 12, 28  # beside the badge
+_SCROLL = '<div class="scroll tall{}" tabindex="0" role="region" aria-label="Table of features">'
+_MANY = 15  # rows of a table that is taller than its window
 
 
 def escape(text: str) -> str:
@@ -54,16 +56,45 @@ def lead(certificate: Certificate, outcomes: Outcomes) -> str:
     )
 
 
+def badge(certificate: Certificate) -> str:
+    """The verdict in a word, and what was declared of every feature, as HTML."""
+    mark, kind = ("✓", "good") if certificate.holds else ("✗", "bad")
+    kept = {(v.feature, v.direction) for v in certificate.verdicts if keeps(v)}
+    lost = {(v.feature, v.direction) for v in certificate.verdicts if not keeps(v)}
+    names = [slope.feature for slope in certificate.slopes if slope.output == 0]
+    marks = [_mark_of(name, sign, kept, lost) for name in names for sign in (1, -1)]
+    told = [text for text in marks if text]
+    more = f"<li>and {len(told) - _MOST_MARKS} more</li>" if len(told) > _MOST_MARKS else ""
+    return (
+        f'<p class="badge {kind}"><strong>{mark} {_head(certificate)}</strong></p>'
+        f'<ul class="directions" aria-label="Declared directions">'
+        f"{''.join(told[:_MOST_MARKS])}{more}</ul>"
+    )
+
+
+def _mark_of(name: str, sign: int, kept: set[tuple[str, int]], lost: set[tuple[str, int]]) -> str:
+    """A feature with its arrow; of several classes one that falls and one that rises give two."""
+    short = name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS - 1]}…"
+    if (name, sign) in lost:
+        return f'<li class="bad">✗ {escape(short)} {_ARROWS[sign]} not proved</li>'
+    return f"<li>{escape(short)} {_ARROWS[sign]}</li>" if (name, sign) in kept else ""
+
+
+def _head(certificate: Certificate) -> str:
+    if not certificate.holds:
+        return "A declared constraint does NOT hold"
+    return "Every declared constraint holds"
+
+
 def to_html(certificate: Certificate, outcomes: Outcomes) -> str:
-    """The first section of the page."""
-    holds = certificate.holds
-    head = "Every declared constraint holds" if holds else "A declared constraint does NOT hold"
+    """The section about proofs, assumptions and the fingerprint."""
+    kind = "good" if certificate.holds else "bad"
     words = "".join(f"<li>{line}</li>" for line in _sentences(certificate, outcomes))
     tables = "".join(_table(certificate, outcomes, k) for k in range(len(certificate.constants)))
     limits = "".join(f"<li>{line}</li>" for line in _limits(certificate))
     return (
-        f'<p class="badge {"good" if holds else "bad"}"><strong>{"✓" if holds else "✗"} {head}'
-        f"</strong></p>\n<ul>{words}</ul>\n{tables}\n"
+        f'<p class="{kind}"><strong>{_head(certificate)}.</strong></p>\n'
+        f"<ul>{words}</ul>\n{tables}\n"
         f"<h3>What is not guaranteed</h3>\n<ul>{limits}</ul>\n{_identity(certificate)}"
     )
 
@@ -152,7 +183,10 @@ def _table(certificate: Certificate, outcomes: Outcomes, k: int) -> str:
         "<th>proved for exact arithmetic</th><th>proved for computed numbers</th></tr>"
     )
     body = f"<thead>{head}</thead><tbody>{rows}</tbody>"
-    table = f'{_SCROLL}<table class="verdicts">{body}</table></div>'
+    many = len(slopes) > _MANY
+    table = f'{_SCROLL.format(" many" * many)}<table class="verdicts">{body}</table></div>'
+    if many:
+        table += f'<p class="hint more">All {len(slopes)} features are in this table: scroll.</p>'
     if len(certificate.constants) == 1:
         return table
     name = outcomes.name(k) if outcomes.classes else outcomes.outputs[k]

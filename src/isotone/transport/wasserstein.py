@@ -24,6 +24,7 @@ from torch import Tensor
 from isotone.checks import check_count
 from isotone.freezing.freeze import freeze
 from isotone.frozen.network import FrozenNetwork
+from isotone.frozen.notebook import card, text_table
 from isotone.inputs.scaling import Scaling
 from isotone.nn.network import MetricOrder
 from isotone.training.rows import split
@@ -104,6 +105,23 @@ class Distance:
     held_out: float | None
     critic: FrozenNetwork
     history: Ascent
+
+    def __str__(self) -> str:
+        return text_table(["distance of order 1", ""], list(self._facts().items()))
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the estimate and its bounds."""
+        return card("Wasserstein distance of order 1", self._facts(), [], [])
+
+    def _facts(self) -> dict[str, str]:
+        every = {
+            "estimate": self.estimate,
+            "at least (certified)": self.lower_bound,
+            "at most (feasible plan)": self.upper_bound,
+            "critic alone certifies": self.critic_bound,
+            "on held-out points": self.held_out,
+        }
+        return {name: f"{value:.6g}" for name, value in every.items() if value is not None}
 
 
 def wasserstein(

@@ -95,6 +95,12 @@ isotone.Judge = class {
     }
   }
 
+  /* Decide by another threshold; slopes and errors stay. */
+  moveTo(threshold) {
+    this.threshold = threshold;
+    this.decisions.threshold = threshold;
+  }
+
   /* The number of the class that is decided. */
   decide(scores) {
     if (this.kind === "threshold") return scores[0] >= this.threshold ? 1 : 0;

@@ -1,56 +1,10 @@
 "use strict";
 /* Small charts in SVG: axes, lines, bands, bars, points. Colors are classes of style.css. */
 isotone.charts = (() => {
-  const SVG = "http://www.w3.org/2000/svg";
-  const MINUS = "\u2212";
-  const SUPERSCRIPT = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079";
-
-  function node(name, attributes = {}, children = []) {
-    const svg = ["svg", "g", "path", "line", "rect", "circle", "text", "image", "title"];
-    const made = svg.includes(name)
-      ? document.createElementNS(SVG, name)
-      : document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) {
-      if (key === "text") made.textContent = value;
-      else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-      else if (value !== null && value !== undefined) made.setAttribute(key, value);
-    }
-    made.append(...children.filter((child) => child !== null && child !== undefined));
-    return made;
-  }
-
-  /* A number for people: a few digits, thousands apart, powers of ten where it is long. */
-  function format(x, digits = 4) {
-    if (x === null || Number.isNaN(x)) return "–";
-    if (!Number.isFinite(x)) return x > 0 ? "∞" : `${MINUS}∞`;
-    if (x === 0) return "0";
-    const size = Math.abs(x);
-    const sign = x < 0 ? MINUS : "";
-    if (size >= 1e7 || size < 1e-4) {
-      const [mantissa, exponent] = size.toExponential(Math.max(digits - 1, 0)).split("e");
-      const power = Math.abs(exponent).toString().split("").map((d) => SUPERSCRIPT[d]).join("");
-      const short = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
-      return `${sign}${short}·10${exponent < 0 ? "\u207b" : ""}${power}`;
-    }
-    const look = { maximumSignificantDigits: digits, useGrouping: size >= 1e4 };
-    return sign + size.toLocaleString("en-US", look);
-  }
-
-  function percent(share, digits = 3) {
-    return `${format(100 * share, digits)} %`;
-  }
+  const { node, format, percent, count, plain, extent, shorten } = isotone.numbers;
 
   // tables that may be taller than a screen, scrolled by keys too
   const scrolling = { class: "scroll tall", tabindex: 0, role: "region" };
-
-  function count(n) {
-    return n.toLocaleString("en-US");
-  }
-
-  /* The smallest and the largest of any number of values. */
-  function extent(values) {
-    return values.reduce(([low, high], v) => [Math.min(low, v), Math.max(high, v)], [Infinity, -Infinity]);
-  }
 
   /* Round numbers from low to high, at most n. */
   function ticks(low, high, n) {
@@ -81,7 +35,7 @@ isotone.charts = (() => {
       value: (share) => back(low + share * wide),
       ticks: (n) => (map.log
         ? decades(back(low), back(high), n, (v) => (forth(v) - low) / wide, map.zero)
-        : ticks(low, high, n)),
+        : ticks(low, high, n).filter((v) => !map.whole || Number.isInteger(v))),
     };
   }
 
@@ -149,7 +103,14 @@ isotone.charts = (() => {
     drawRows(xs, ys, { grid, labels, rows, texts });
     grid.append(node("path", { class: "border", d: `M${xs.from} ${ys.to}V${ys.from}H${xs.to}` }));
     nameAxes(xs, ys, { labels, x, y });
-    return { svg, plot, grid, labels, xs, ys, width, height };
+    const chart = { svg, plot, grid, labels, xs, ys, width, height, series: [], title, x, y };
+    if (!options.quiet) isotone.hover(chart);
+    return chart;
+  }
+
+  /* Remember what a chart shows, for values under the pointer and for CSV. */
+  function tell(chart, name, kind, points, join = true) {
+    if (name) chart.series.push({ name, kind, join, points: points.filter(([, y]) => Number.isFinite(y)) });
   }
 
   /* Ticks of the horizontal axis; texts that would touch are left out. */
@@ -191,10 +152,6 @@ isotone.charts = (() => {
     }
   }
 
-  function shorten(text, most) {
-    return text.length <= most ? text : `${text.slice(0, Math.max(most - 1, 3))}…`;
-  }
-
   /* A pixel that a browser can read, also of what lies far outside the chart. */
   function near(pixel) {
     return Math.min(Math.max(pixel, -1e6), 1e6);
@@ -215,7 +172,8 @@ isotone.charts = (() => {
   }
 
   /* Points [x, y] in values as a line. */
-  function line(chart, points, kind) {
+  function line(chart, points, kind, name) {
+    tell(chart, name, kind, points);
     const drawn = points.map(([x, y]) => [chart.xs.of(x), y === null ? NaN : chart.ys.of(y)]);
     const made = node("path", { class: `line ${kind}`, d: path(drawn) });
     chart.plot.append(made);
@@ -232,8 +190,9 @@ isotone.charts = (() => {
   }
 
   /* Outlines of a histogram with the given shares in equal bins from low to high. */
-  function steps(chart, low, high, shares, kind) {
+  function steps(chart, low, high, shares, kind, name) {
     const wide = (high - low) / shares.length;
+    tell(chart, name, kind, shares.map((share, k) => [low + (k + 0.5) * wide, share]), false);
     const points = [[low, 0]];
     shares.forEach((share, k) => {
       points.push([low + k * wide, share], [low + (k + 1) * wide, share]);
@@ -271,7 +230,8 @@ isotone.charts = (() => {
   ];
 
   /* Marks of one kind, in pixels; the shape tells classes apart where the color cannot. */
-  function marks(chart, points, kind, shape = 0, r = 3) {
+  function marks(chart, points, kind, shape = 0, r = 3, name = null) {
+    tell(chart, name, kind, points, false);
     const draw = SHAPES[shape % SHAPES.length];
     const d = points.map(([x, y]) => draw(near(chart.xs.of(x)), near(chart.ys.of(y)), r)).join("");
     chart.plot.append(node("path", { class: `marks ${kind}`, d }));
@@ -288,6 +248,7 @@ isotone.charts = (() => {
   function legend(entries) {
     const items = entries.map(({ name, kind, shape }) => {
       const draw = (look, d) => node("path", { class: look, d });
+      if (kind === null) return node("li", {}, [node("span", { text: name })]);
       const parts = kind === "boundary"
         ? [draw("halo", "M1 6H25"), draw("boundary", "M1 6H25")]
         : [draw(`line ${kind}`, "M1 6H25")];
@@ -298,9 +259,25 @@ isotone.charts = (() => {
     return node("ul", { class: "legend" }, items);
   }
 
+  /* Call with every event of a click or a drag that begins in a chart, drawn anew meanwhile or not. */
+  function drag(svg, follow) {
+    svg.classList.add("drag");
+    svg.addEventListener("pointerdown", (event) => {
+      svg.box = svg.getBoundingClientRect(); // where it was: it may be replaced by then
+      follow(event);
+      const end = () => {
+        window.removeEventListener("pointermove", follow);
+        svg.box = null;
+      };
+      window.addEventListener("pointermove", follow);
+      window.addEventListener("pointerup", end, { once: true });
+      window.addEventListener("pointercancel", end, { once: true });
+    });
+  }
+
   /* Where an event lies in a chart, as shares of its width and height. */
   function place(event, { svg, xs, ys, width, height }) {
-    const box = svg.getBoundingClientRect();
+    const box = svg.box || svg.getBoundingClientRect();
     const px = ((event.clientX - box.left) / box.width) * width;
     const py = ((event.clientY - box.top) / box.height) * height;
     return [(px - xs.from) / (xs.to - xs.from), (py - ys.from) / (ys.to - ys.from)];
@@ -311,12 +288,8 @@ isotone.charts = (() => {
     return px >= xs.from && px <= xs.to && py <= ys.from && py >= ys.to;
   }
 
-  function figure(title, chart, extra = []) {
-    return node("figure", {}, [node("h3", { text: title }), chart, ...extra]);
-  }
-
   return {
-    node, format, percent, count, extent, frame, line, band, steps, rule, marks, errorBars, legend, figure,
-    shorten, place, inside, scrolling,
+    node, format, percent, count, extent, frame, line, band, steps, rule, marks, errorBars, legend,
+    shorten, place, inside, scrolling, plain, tell, drag,
   };
 })();

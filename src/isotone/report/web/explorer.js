@@ -7,27 +7,30 @@ isotone.Explorer = class {
     this.judge = data.decision ? new isotone.Judge(this.network, data.decision) : null;
     this.row = [...data.start];
     this.views = this.listViews();
-    // of several classes, the one that wins at the start
-    const several = this.judge && this.judge.kind === "classes";
-    this.view = this.views[several ? this.judge.decide(this.network.score(this.row)) : 0];
-    this.curved = this.mostMoving(48);
+    this.view = this.views[this.firstView()];
+    // flips are looked for along these, and curves off the screen are drawn for these
+    this.curved = this.strongest(48);
     // as many points as keep a redraw below some ten million multiplications
     this.nPoints = Math.min(Math.max(Math.floor(2e7 / this.network.size / this.curved.length), 12), 96);
     this.widgets = [];
-    this.listeners = [];
+    this.listeners = []; // draw what may wait
+    this.live = []; // draw while a slider moves
+    this.version = 0;
   }
 
-  /* The controls whose certified slopes allow the largest changes, in their order. */
-  mostMoving(most) {
-    const { network, data: { controls } } = this;
-    const reach = controls.map((control) => {
-      if (control.kind !== "number") return Infinity;
-      const i = control.feature;
-      const [from, to] = control.axis.map((t) => network.position(i, network.back(i, t)));
-      return (to - from) * Math.max(...network.data.slopes.map((row) => row[i][1] - row[i][0]));
-    });
-    const order = controls.map((_, k) => k).sort((a, b) => reach[b] - reach[a]);
+  /* The controls with the largest measured effects, in their order. */
+  strongest(most) {
+    const { controls } = this.data;
+    const order = controls.map((_, k) => k).sort((a, b) => controls[b].effect - controls[a].effect);
     return order.slice(0, most).sort((a, b) => a - b).map((k) => controls[k]);
+  }
+
+  /* Of several classes the first about which something is promised, or the one that wins. */
+  firstView() {
+    const { declared } = this.data.network;
+    if (!this.judge || this.judge.kind !== "classes") return 0;
+    const promised = declared.findIndex((row) => row.some((sign) => sign !== 0));
+    return promised >= 0 ? promised : this.judge.decide(this.network.score(this.row));
   }
 
   /* What can be looked at: probabilities and scores of every output. */
@@ -63,15 +66,17 @@ isotone.Explorer = class {
 
   build(place) {
     const { node } = isotone.charts;
-    const controls = node("div", { class: "controls" });
-    this.data.controls.forEach((control, k) => controls.append(this.control(control, k)));
+    const cards = node("div", { id: "curves", class: "cards" });
+    this.cards = this.data.controls.map((control, k) => isotone.controls.make(this, control, k));
+    cards.append(...this.cards.map(({ card }) => card));
     this.answer = node("div", { class: "answer" });
     this.headline = node("div", { class: "headline", "aria-live": "polite" });
     this.detail = node("div", {});
-    this.answer.append(this.viewChoice(), this.headline, this.detail);
+    this.strip = node("div", { class: "strip" });
+    this.answer.append(this.viewChoice(), this.headline, this.strip, this.detail);
     this.flipPlace = node("div", { class: "flips" });
     this.pin = node("p", { class: "pin", "aria-hidden": "true" }); // on phones, where the answer scrolls away
-    const left = node("div", {}, [this.presetChoice(), controls, this.pin]);
+    const left = node("div", { class: "left" }, [this.presetChoice(), isotone.controls.finder(this, cards), cards, this.pin]);
     const side = node("div", { class: "side" }, [this.answer]);
     place.append(node("div", { class: "columns" }, [left, side]), this.flipPlace);
   }
@@ -96,7 +101,7 @@ isotone.Explorer = class {
     const first = this.data.sample ? "median of the table" : "center of the model";
     const presets = [{ name: first, row: this.data.start }];
     for (const { name, number, row } of this.data.presets || []) {
-      presets.push({ name: `${name} (row ${number})`, row });
+      presets.push({ name: number === null ? name : `${name} (row ${number})`, row });
     }
     const options = presets.map((preset, k) => node("option", { value: k, text: preset.name }));
     const choice = node("select", { id: "preset" }, options);
@@ -152,10 +157,6 @@ isotone.Explorer = class {
     this.changed();
   }
 
-  control(control, k) {
-    return control.kind === "number" ? this.number(control, k) : this.choice(control, k);
-  }
-
   direction(features) {
     const { outcomes, network } = this.data;
     const signs = features.map((i) => network.directions.map((row) => row[i]));
@@ -188,134 +189,55 @@ isotone.Explorer = class {
     if (control.indicator !== undefined) row[control.indicator] = 0;
   }
 
-  /* Categories, with or without an order. */
-  choice(control, k) {
-    const { node } = isotone.charts;
-    const options = control.labels.map((text, c) => node("option", { value: c, text }));
-    const choice = node("select", { id: `value-${k}` }, options);
-    const refresh = () => {
-      choice.value = this.chosen(control);
-    };
-    choice.addEventListener("change", () => {
-      this.choose(control, Number(choice.value), this.row);
-      this.changed();
-    });
-    this.widgets.push({ refresh });
-    refresh();
-    const made = node("div", { class: "control" }, [
-      node("label", { for: `value-${k}`, text: control.name }),
-      node("span", { class: "direction", text: this.direction(control.features || [control.feature]) }),
-      node("div", { class: "inputs" }, [choice]),
-    ]);
-    if (control.indicator !== undefined) made.append(this.missing(control, k, [choice], refresh));
-    return made;
-  }
-
-  number(control, k) {
-    const { node, format } = isotone.charts;
-    const i = control.feature;
-    const slider = node("input", {
-      type: "range", id: `slider-${k}`, min: 0, max: 1000, step: 1, "aria-label": `${control.name}, slider`,
-    });
-    const box = node("input", { type: "number", id: `value-${k}`, step: "any" });
-    const outside = node("span", { class: "outside" });
-    const refresh = (from) => {
-      const raw = this.row[i];
-      if (from !== slider) slider.value = 1000 * this.share(control, raw);
-      if (from !== box) box.value = this.typed(raw);
-      slider.setAttribute("aria-valuetext", format(raw, 6));
-      outside.textContent = raw < control.low || raw > control.high ? "outside" : "";
-    };
-    const set = (raw, from) => {
-      this.setFeature(i, raw);
-      refresh(from);
-    };
-    slider.addEventListener("input", () => set(this.atShare(control, Number(slider.value) / 1000), slider));
-    box.addEventListener("input", () => {
-      if (box.value !== "" && Number.isFinite(Number(box.value))) set(Number(box.value), box);
-    });
-    box.addEventListener("blur", () => refresh());
-    this.widgets.push({ refresh, control });
-    const inputs = node("div", { class: "inputs" }, [this.track(control, slider), box]);
-    const where = this.data.sample ? "table" : "usual";
-    const range = `${where}: ${format(control.low)} to ${format(control.high)} `;
-    const hint = node("span", { class: "hint", text: range });
-    const made = node("div", { class: "control" }, [
-      node("label", { for: `value-${k}`, text: control.name }),
-      node("span", { class: "direction", text: this.direction([i]) }),
-      inputs, node("div", { class: "below" }, [hint, outside]),
-    ]);
-    if (control.indicator !== undefined) made.append(this.missing(control, k, [slider, box], refresh));
-    refresh();
-    return made;
-  }
-
-  /* All digits of a number, the way that takes less room in a box. */
-  typed(raw) {
-    const [plain, power] = [String(raw), raw.toExponential()];
-    return power.length < plain.length ? power : plain;
-  }
-
-  /* The slider over a bar that marks the range of the table. */
-  track(control, slider) {
-    const { node } = isotone.charts;
-    const range = node("span", { class: "range" });
-    const [from, to] = [control.low, control.high].map((raw) => this.share(control, raw));
-    range.style.left = `${100 * from}%`;
-    range.style.width = `${100 * (to - from)}%`;
-    return node("span", { class: "track" }, [node("span", { class: "rail" }, [range]), slider]);
-  }
-
-  missing(control, k, inputs, refresh) {
-    const { node } = isotone.charts;
-    const box = node("input", { type: "checkbox", id: `missing-${k}` });
-    const follow = () => {
-      box.checked = this.row[control.indicator] === 1;
-      inputs.forEach((input) => { input.disabled = box.checked; });
-    };
-    box.addEventListener("change", () => {
-      this.row[control.indicator] = box.checked ? 1 : 0;
-      if (box.checked) this.row[control.feature] = control.fill;
-      else if (control.kind === "ordered") this.row[control.feature] = Math.floor(control.fill);
-      refresh();
-      follow();
-      this.changed();
-    });
-    this.widgets.push({ refresh: follow });
-    return node("div", { class: "below" }, [box, node("label", { for: `missing-${k}`, text: " missing" })]);
-  }
-
   /* Where a raw number lies between the ends of its slider, 0 to 1. */
   share(control, raw) {
     const [low, high] = control.axis;
     return Math.min(Math.max((this.network.along(control.feature, raw) - low) / (high - low), 0), 1);
   }
 
-  /* The raw number there, with as many digits as the slider can tell apart. */
+  /* The raw number there, with as many digits as the slider can tell apart. The ends are the
+     smallest and the largest number of the table, if these lie farther out. */
   atShare(control, share) {
     const [low, high] = control.axis;
     const raw = this.network.back(control.feature, low + share * (high - low));
-    if (control.whole) return Math.round(raw);
+    if (share <= 0 && control.low < raw) return control.low;
+    if (share >= 1 && control.high > raw) return control.high;
+    if (control.whole) {
+      const by = this.wholeStep(control);
+      return Math.round(raw / by) * by + 0;
+    }
     if (this.network.isLog(control.feature)) return Number(raw.toPrecision(4));
     const unit = 10 ** Math.floor(Math.log10((high - low) / 1000));
     return Number((Math.round(raw / unit) * unit).toPrecision(12));
   }
 
-  onChange(listener) {
-    this.listeners.push(listener);
+  /* How far one step of the slider of a column of whole numbers goes. */
+  wholeStep(control) {
+    if (this.network.isLog(control.feature)) return 1;
+    const [low, high] = control.axis;
+    return 10 ** Math.max(Math.floor(Math.log10((high - low) / 1000)), 0);
   }
 
-  /* Answer at once, and draw when the browser has time. */
+  /* What to do when the browser has time, and while something moves. */
+  onChange(listener, live = false) {
+    (live ? this.live : this.listeners).push(listener);
+  }
+
+  /* Answer at once, draw what is seen with the next frame, and the rest when there is time. */
   changed() {
+    this.version += 1;
     this.scores = this.network.score(this.row);
     isotone.answer(this);
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = null;
+      this.live.forEach((listener) => listener(this));
+    });
     if (this.pending) clearTimeout(this.pending);
-    const wait = this.cost > 25 ? 120 : 0;
     this.pending = setTimeout(() => {
       this.pending = null;
       const start = performance.now();
       this.listeners.forEach((listener) => listener(this));
       this.cost = performance.now() - start;
-    }, wait);
+    }, this.cost > 12 ? 140 : 0);
   }
 };

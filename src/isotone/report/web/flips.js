@@ -39,7 +39,7 @@ isotone.nearestFlips = (app, control, samples) => {
 
 /* The table of what would flip the decision, nearest first. */
 isotone.flipTable = (app, responses) => {
-  const { node, format } = isotone.charts;
+  const { node, format, plain } = isotone.charts;
   if (!app.judge) return;
   const { network } = app;
   const found = responses.map(({ control, samples }) => (
@@ -52,7 +52,7 @@ isotone.flipTable = (app, responses) => {
   app.flipPlace.replaceChildren(
     node("h3", { text: "What would flip it" }),
     node("p", {}, [node("span", { text: lead[0] }), node("strong", { text: lead[1] })]),
-    node("div", { ...isotone.charts.scrolling, "aria-label": "What would flip the decision" }, [table()]),
+    ...listed(),
     node("p", {
       class: "hint",
       text: "Certified is proved for every value in that range, the feature moving alone; found "
@@ -60,8 +60,17 @@ isotone.flipTable = (app, responses) => {
     }),
   );
 
+  /* The table, and a line that says so where it is taller than its window or has fewer rows. */
+  function listed() {
+    const box = node("div", { ...isotone.charts.scrolling, "aria-label": "What would flip the decision" }, [table()]);
+    const [some, all] = [found.length, app.data.controls.length];
+    const few = some < all
+      ? [node("p", { class: "hint", text: `The ${some} of ${all} features with the largest measured effects.` })] : [];
+    return [box, ...isotone.more(box, some, "features"), ...few];
+  }
+
   function table() {
-    const heads = ["feature", "now", "certified: cannot flip", "found: flips at", "one scaled unit"];
+    const heads = ["feature", "now", "certified: cannot flip", "found: flips at"];
     const rows = found.map((each) => node("tr", {}, [
       node("th", { scope: "row", text: each.name }),
       ...each.cells.map((text) => node("td", { class: "number", text })),
@@ -82,14 +91,12 @@ isotone.flipTable = (app, responses) => {
     };
     const at = [flips.down, flips.up].filter((v) => v !== null).sort((a, b) => far(a) - far(b));
     const texts = at.map((v) => isotone.inward(v, v > now ? 1 : -1, Math.abs(v - now)));
-    const [move, from] = at[0] > now
-      ? ["raise", isotone.inward(now, -1, at[0] - now)]
-      : ["lower", isotone.inward(now, 1, now - at[0])];
+    const move = at[0] > now ? "raise" : "lower";
     return {
       name: control.name,
       far: at.length ? far(at[0]) : Infinity,
-      says: `${move} ${control.name} from ${from} to ${texts[0]}`,
-      cells: [format(now, 5), safe(i, now), texts.join(" or ") || "not within the slider", unit(i, now)],
+      says: `${move} ${control.name} from ${plain(now)} to ${texts[0]}`,
+      cells: [plain(now), safe(i, now), texts.join(" or ") || "not within the slider"],
     };
   }
 
@@ -104,12 +111,6 @@ isotone.flipTable = (app, responses) => {
     return up === Infinity ? `at or above ${low}` : `${low} to ${high}`;
   }
 
-  function unit(i, now) {
-    const size = 1 / network.scaling.factor[network.copy(i, now)];
-    if (network.isLog(i)) return `a factor of ${format(Math.exp(size), 3)}`;
-    return format(size, 3) + (network.ends[i].length ? " here" : "");
-  }
-
   function category(control, samples) {
     const now = app.judge.decide(app.scores);
     const at = app.chosen(control);
@@ -122,7 +123,7 @@ isotone.flipTable = (app, responses) => {
       name: control.name,
       far: flips.length ? far(flips[0]) : Infinity,
       says: `change ${control.name} from ${current} to ${names[0]}`,
-      cells: [current, proved(control, at), names.join(", ") || "no category", "–"],
+      cells: [current, proved(control, at), names.join(", ") || "no category"],
     };
   }
 

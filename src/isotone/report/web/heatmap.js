@@ -28,15 +28,18 @@ isotone.HeatMap = class {
     place.append(node("p", { class: "field" }, fields), this.picture);
   }
 
-  /* The two features that move the score most from the start. */
+  /* The two features with the largest effects, preferably such that the boundary is in the picture. */
   strongest() {
-    const { app } = this;
-    const strength = isotone.responses(app, this.numbers, 12).map(({ samples }) => {
-      const scores = samples.map((each) => each.scores[app.view.output]);
-      return Math.max(...scores) - Math.min(...scores);
-    });
-    const order = strength.map((_, k) => k).sort((a, b) => strength[b] - strength[a]);
-    return order.slice(0, 2).sort((a, b) => a - b);
+    const { app, numbers } = this;
+    const order = numbers.map((_, k) => k).sort((a, b) => numbers[b].effect - numbers[a].effect).slice(0, 6);
+    const pairs = order.flatMap((a, i) => order.slice(i + 1).map((b) => [a, b].sort((x, y) => x - y)));
+    const shown = pairs.find(([a, b]) => !app.judge || this.hasBorder(this.sample(numbers[a], numbers[b], 12)));
+    return shown || pairs[0];
+  }
+
+  /* Whether both decisions are in the picture. */
+  hasBorder({ leads }) {
+    return leads.some((lead) => lead >= 0) && leads.some((lead) => lead < 0);
   }
 
   choice(id, chosen) {
@@ -67,15 +70,18 @@ isotone.HeatMap = class {
     if (this.rows && this.points.checked) this.scatter(chart, across, up);
     const now = [app.row[across.feature], app.row[up.feature]];
     if (isotone.charts.inside(chart, now)) isotone.charts.marks(chart, [now], "current", 0, 6);
-    chart.svg.addEventListener("click", (event) => this.follow(event, chart, across, up));
-    this.picture.replaceChildren(chart.svg, this.scale(field), isotone.charts.legend(this.entries()));
+    isotone.charts.drag(chart.svg, (event) => this.follow(event, chart, across, up));
+    this.explain(chart, field, across, up);
+    this.picture.replaceChildren(
+      chart.svg, isotone.downloads(() => chart), this.scale(field), isotone.charts.legend(this.entries(field)),
+    );
   }
 
   /* The view at the middles of n times n cells, and the decision there. */
-  sample(across, up) {
+  sample(across, up, fewer = null) {
     const { app } = this;
     const { size } = app.network;
-    const n = size < 1500 ? 90 : size < 8000 ? 60 : 36;
+    const n = fewer || (size < 1500 ? 90 : size < 8000 ? 60 : 36);
     const middles = (control) => Array.from({ length: n }, (_, k) => {
       const [low, high] = control.axis;
       return app.network.back(control.feature, low + ((k + 0.5) / n) * (high - low));
@@ -103,6 +109,21 @@ isotone.HeatMap = class {
     if (judge.kind === "threshold") return scores[0] - judge.threshold;
     const others = scores.filter((_, k) => k !== view.output);
     return scores[view.output] - Math.max(...others);
+  }
+
+  /* Values under the pointer, and all cells for CSV. */
+  explain(chart, { n, xs, ys, values }, across, up) {
+    const { format, percent, place } = isotone.charts;
+    const { view } = this.app;
+    const text = view.probability ? (v) => percent(v) : (v) => format(v, 4);
+    chart.series = ys.map((y, j) => (
+      { name: `${up.name} = ${format(y, 5)}`, points: xs.map((x, i) => [x, values[j * n + i]]) }
+    ));
+    chart.y = { ...chart.y, label: view.name };
+    chart.where = (event) => {
+      const [i, j] = place(event, chart).map((share) => Math.min(Math.max(Math.floor(share * n), 0), n - 1));
+      return [[across.name, format(xs[i], 4)], [up.name, format(ys[j], 4)], [view.name, text(values[j * n + i])]];
+    };
   }
 
   paint(chart, { n, values, range }) {
@@ -162,7 +183,7 @@ isotone.HeatMap = class {
       const point = [columns[across.feature][k], columns[up.feature][k]];
       if (isotone.charts.inside(chart, point)) groups[groups.length > 1 ? truth[k] : 0].push(point);
     });
-    groups.forEach((points, c) => isotone.charts.marks(chart, points, `dot dot${c % 4}`, c, 2.2));
+    groups.forEach((points, c) => isotone.charts.marks(chart, points, `dot c${c % 6}`, c, 2.2));
   }
 
   classes() {
@@ -191,16 +212,17 @@ isotone.HeatMap = class {
     ]);
   }
 
-  entries() {
+  entries(field) {
     const { data, judge, view } = this.app;
     const found = [];
     if (judge) {
       const of = judge.kind === "threshold" ? "the decision" : data.outcomes.classes[view.output];
-      found.push({ name: `boundary of ${of}`, kind: "boundary" });
+      if (this.hasBorder(field)) found.push({ name: `boundary of ${of}`, kind: "boundary" });
+      else found.push({ name: `The boundary of ${of} is not in this picture: move other features.`, kind: null });
     }
     found.push({ name: "current row", kind: "current", shape: 0 });
     if (this.rows && this.points.checked) {
-      this.classes().forEach((name, c) => found.push({ name, kind: `dot dot${c % 4}`, shape: c }));
+      this.classes().forEach((name, c) => found.push({ name, kind: `dot c${c % 6}`, shape: c }));
     }
     return found;
   }

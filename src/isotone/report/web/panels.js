@@ -7,26 +7,52 @@ isotone.panels = (() => {
 
   function section(id, title, lead) {
     const made = node("section", { id, "aria-labelledby": `${id}-title` }, [
-      node("h2", { id: `${id}-title`, text: title }),
-      node("p", { class: "lead", text: lead }),
+      node("div", { class: "section-head" }, [
+        node("h2", { id: `${id}-title`, text: title }), node("p", { class: "lead", text: lead }),
+      ]),
     ]);
     document.getElementById("panels").append(made);
-    document.getElementById("contents").append(node("a", { href: `#${id}`, text: title }));
+    const link = node("a", { href: `#${id}`, text: title });
+    document.getElementById("to-map").before(link);
     return made;
   }
 
-  /* A figure that is drawn anew into the same place: the function that does it. */
+  /* A figure that is drawn anew into the same place: the function that does it. Its charts can be
+     enlarged to the width of the page. */
   function panel(place, title, draw, explain = "") {
     const picture = node("div", {});
     const about = explain ? hint(explain) : null;
     const made = node("figure", {}, [node("h3", { text: title }), about, picture]);
+    const enlarge = node("button", { type: "button", class: "save", onclick: () => resize() });
+    name();
     place.append(made);
-    return () => {
+    return redraw;
+
+    function redraw() {
       made.hidden = false;
-      const drawn = draw(Math.min(Math.max(picture.clientWidth, 270), 620));
+      const most = made.classList.contains("wide") ? 1300 : 620;
+      const drawn = draw(Math.min(Math.max(picture.clientWidth, 270), most));
       made.hidden = drawn === null;
-      if (drawn) picture.replaceChildren(...drawn);
-    };
+      if (!drawn) return;
+      const parts = drawn.flatMap((each) => (each.svg ? [each.svg, isotone.downloads(() => each)] : [each]));
+      picture.replaceChildren(...parts);
+      const tools = picture.querySelector(".downloads");
+      if (tools) tools.prepend(enlarge);
+    }
+
+    function resize() {
+      made.classList.toggle("wide");
+      picture.replaceChildren(); // a wide chart would keep its column wide
+      name();
+      redraw();
+      enlarge.focus();
+    }
+
+    function name() {
+      const word = made.classList.contains("wide") ? "Reduce" : "Enlarge";
+      enlarge.textContent = word;
+      enlarge.setAttribute("aria-label", `${title}: ${word.toLowerCase()}`);
+    }
   }
 
   function hint(text) {
@@ -49,24 +75,24 @@ isotone.panels = (() => {
   }
 
   /* Shares in bins for several parts of the rows, over one another. */
-  function histogram(width, found, label, mark = null) {
+  function histogram(width, found, label, mark = null, marked = "threshold") {
     const parts = Object.entries(found.parts).filter(([, part]) => part.share.length);
     const top = Math.max(...parts.flatMap(([, part]) => part.share), 1e-9);
     const chart = isotone.charts.frame({
       width,
       height: 250,
       x: { low: found.low, high: found.high, label },
-      y: { ...shares, high: 1.12 * top },
+      y: { ...shares, high: 1.12 * top, label: "share of rows per bin" },
       title: `distribution of ${label}`,
     });
-    parts.forEach(([, part], k) => {
-      isotone.charts.steps(chart, found.low, found.high, part.share, `c${k % 6}`);
+    parts.forEach(([name, part], k) => {
+      isotone.charts.steps(chart, found.low, found.high, part.share, `c${k % 6}`, name);
     });
-    if (mark !== null) isotone.charts.rule(chart, { x: mark, text: "threshold" });
+    if (mark !== null) isotone.charts.rule(chart, { x: mark, text: marked });
     const names = parts.map(([name, part], k) => ({
       name: `${name}: ${isotone.charts.count(part.n)} rows`, kind: `c${k % 6}`,
     }));
-    return [chart.svg, isotone.charts.legend(names)];
+    return [chart, isotone.charts.legend(names)];
   }
 
   /* A curve of two shares with a working point and a thin line to compare with. */
@@ -75,9 +101,9 @@ isotone.panels = (() => {
       width, height: 290, title, x: { ...shares, label: x.label }, y: { ...shares, label: y.label },
     });
     isotone.charts.line(chart, thin, "c5 thin");
-    isotone.charts.line(chart, x.values.map((v, k) => [v, y.values[k]]), "main");
-    isotone.charts.marks(chart, [point], "current", 0, 5.5);
-    return chart.svg;
+    isotone.charts.line(chart, x.values.map((v, k) => [v, y.values[k]]), "main", y.label);
+    if (point.every((v) => v !== null)) isotone.charts.marks(chart, [point], "current", 0, 5.5);
+    return chart;
   }
 
   function roc(width, { ranking, point }, name) {
@@ -87,9 +113,8 @@ isotone.panels = (() => {
     const title = "receiver operating characteristic";
     return [
       rates(width, title, x, y, [point.fpr, point.tpr], [[0, 0], [1, 1]]),
-      hint(`Area under the curve: ${format(ranking.area)} (1 is perfect, 0.5 is chance). `
-        + `Working point: ${percent(point.tpr)} of the rows with ${name} and ${percent(point.fpr)} `
-        + `of the others are decided as ${name}.`),
+      hint(`Area under the curve (AUC): ${format(ranking.area)}; 1 is perfect, 0.5 is chance. At the dot: `
+        + `true-positive rate ${percent(point.tpr)}, false-positive rate ${percent(point.fpr)}, for ${name}.`),
     ];
   }
 
@@ -101,8 +126,8 @@ isotone.panels = (() => {
     return [
       rates(width, "precision against recall", x, y, [point.tpr, point.precision], thin),
       hint(`Average precision: ${format(ranking.average_precision)}; the thin line is the share `
-        + `of ${name} among all rows. Working point: precision ${percent(point.precision)} at `
-        + `recall ${percent(point.tpr)}.`),
+        + `of ${name} among all rows. At the dot: precision `
+        + `${point.precision === null ? "–" : percent(point.precision)}, recall ${percent(point.tpr)}.`),
     ];
   }
 
@@ -115,9 +140,9 @@ isotone.panels = (() => {
     const points = found.predicted.map((p, k) => [p, found.value[k], found.error[k]]);
     const known = points.filter(([, value]) => value !== null);
     isotone.charts.errorBars(chart, known, "c0");
-    isotone.charts.marks(chart, known, "c0", 0, 4);
+    isotone.charts.marks(chart, known, "c0", 0, 4, "observed share");
     const says = "On the thin line, a predicted 30 % comes true in 30 % of the rows.";
-    return [chart.svg, hint(`${says} Bars are one standard error.`)];
+    return [chart, hint(`${says} Bars are one standard error.`)];
   }
 
   /* Means of several curves in bins or groups of a column. */
@@ -136,10 +161,10 @@ isotone.panels = (() => {
       const known = points.filter(([, value]) => value !== null);
       if (edges) isotone.charts.line(moved, known, `thin c${c % 6}`);
       isotone.charts.errorBars(moved, known, `c${c % 6}`);
-      isotone.charts.marks(moved, known, `c${c % 6}`, c, 4);
+      isotone.charts.marks(moved, known, `c${c % 6}`, c, 4, curve.name);
     });
     const names = curves.map(({ name }, c) => ({ name, kind: `c${c % 6}`, shape: c }));
-    return [chart.svg, isotone.charts.legend(names)];
+    return [chart, isotone.charts.legend(names)];
 
     function across() {
       const n = found.at.length;
@@ -170,45 +195,29 @@ isotone.panels = (() => {
     }
   }
 
-  /* Predicted against observed, for the rows that the file holds. */
-  function scatter(width, app) {
-    const { rows, sample } = app.data;
-    if (!rows.truth || !rows.number.length) return null;
-    const row = (k) => rows.columns.map((column) => column[k]);
-    const points = rows.truth.map((y, k) => [y, app.network.score(row(k))[0]]);
-    const [low, high] = isotone.charts.extent(points.flat());
-    const chart = isotone.charts.frame({
-      width,
-      height: Math.min(width, 420),
-      title: "predicted against observed",
-      x: { low, high, label: `observed ${sample.target}` },
-      y: { low, high, label: "predicted" },
-    });
-    isotone.charts.line(chart, [[low, low], [high, high]], "c5 thin");
-    isotone.charts.marks(chart, points, "c0 faint", 0, 2.6);
-    return [chart.svg, hint("Rows on the thin line are predicted perfectly.")];
-  }
-
-  /* Certified and measured flips against a shift of one feature. */
-  function shifts(width, found, at) {
-    const last = found.delta[found.delta.length - 1];
+  /* Certified and measured flips, or changes of a number, against a shift of one feature. */
+  function shifts(width, found, at, stop, isShare) {
+    const delta = [0, ...found.delta];
+    const of = (values) => [0, ...values.map((each) => each[stop])];
+    const bound = of(found.bound);
+    const y = isShare ? { ...shares, label: "decisions that change" } : { low: 0, label: "change of the prediction" };
     const chart = isotone.charts.frame({
       width,
       height: 270,
-      title: `flips against the shift of ${found.feature}`,
-      x: { low: 0, high: last, label: `shift δ of ${found.feature}` },
-      y: { ...shares, high: 1.08 * Math.max(...found.bound, 1e-3), label: "decisions that change" },
+      title: `effect of a shift of ${found.feature}`,
+      x: { low: 0, high: delta[delta.length - 1], label: `shift δ of ${found.feature}` },
+      y: { ...y, high: 1.08 * Math.max(...bound, 1e-9) },
     });
     const curves = [
-      ["certified bound, ± δ", found.bound],
-      ["measured, + δ", found.up],
-      ["measured, − δ", found.down],
+      ["certified bound, ± δ", bound],
+      ["measured, + δ", of(found.up)],
+      ["measured, − δ", of(found.down)],
     ];
-    curves.forEach(([, values], c) => {
-      isotone.charts.line(chart, found.delta.map((delta, k) => [delta, values[k]]), `c${c}`);
+    curves.forEach(([name, values], c) => {
+      isotone.charts.line(chart, delta.map((d, k) => [d, values[k]]), `c${c}`, name);
     });
-    isotone.charts.rule(chart, { x: found.delta[at] });
-    return [chart.svg, isotone.charts.legend(curves.map(([name], c) => ({ name, kind: `c${c}` })))];
+    isotone.charts.rule(chart, { x: delta[at] });
+    return [chart, isotone.charts.legend(curves.map(([name], c) => ({ name, kind: `c${c}` })))];
   }
 
   /* Losses by epoch. */
@@ -220,19 +229,20 @@ isotone.panels = (() => {
       width,
       height: 260,
       title: "loss by epoch",
-      x: { low: 1, high: Math.max(training.length, 2), label: "epoch" },
+      x: { low: 1, high: Math.max(training.length, 2), label: "epoch", map: { whole: true } },
       y: { low: low - beyond, high: high + beyond, label: "loss" },
     });
-    const curves = [["training rows", training], ["other rows", validation]].filter(([, v]) => v.length);
-    curves.forEach(([, values], c) => {
-      isotone.charts.line(chart, values.map((loss, k) => [k + 1, loss]), `c${c}`);
+    const curves = [["training rows", training], ["validation rows", validation]].filter(([, v]) => v.length);
+    curves.forEach(([name, values], c) => {
+      isotone.charts.line(chart, values.map((loss, k) => [k + 1, loss]), `c${c}`, name);
     });
     const names = curves.map(([name], c) => ({ name, kind: `c${c}` }));
-    return [chart.svg, isotone.charts.legend(names), hint(`Training took ${format(seconds, 3)} seconds.`)];
+    const none = validation.length ? "" : " No validation loss was recorded: training held out no rows to watch.";
+    return [chart, isotone.charts.legend(names), hint(`Training took ${format(seconds, 3)} seconds.${none}`)];
   }
 
   return {
-    section, panel, hint, choice, metrics, histogram, roc, precision, calibration, against, scatter,
+    section, panel, hint, choice, metrics, histogram, roc, precision, calibration, against,
     shifts, losses,
   };
 })();

@@ -37,34 +37,56 @@ isotone.alongFeature = (network, control) => {
   return { low: control.axis[0], high: control.axis[1], map };
 };
 
-/* One small chart for every response. */
-isotone.drawResponses = (app, place, responses) => {
+/* The curves of some cards, each above its slider. */
+isotone.drawResponses = (app, cards, responses, every = null) => {
   const { node, format, percent, shorten } = isotone.charts;
   const { network, judge, view } = app;
-  const wide = Math.max(place.clientWidth, 280);
-  const fit = wide > 1000 ? 4 : wide > 700 ? 3 : wide > 480 ? 2 : 1;
-  const columns = Math.ceil(responses.length / Math.ceil(responses.length / fit));
-  const width = Math.min(Math.floor((wide - 18 * (columns - 1)) / columns), 520);
+  const widths = cards.map(widthOf);
+  let width = 0;
   const vertical = span();
-  place.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
-  place.replaceChildren(...responses.map(({ control, samples }) => {
+  cards.forEach((card, k) => {
+    const state = `${app.version} ${widths[k]} ${vertical.low} ${vertical.high}`;
+    if (card.drawn === state) return;
+    width = widths[k];
+    const { control, samples } = responses[k];
     const chart = control.kind === "number" ? curve(control, samples) : bars(control, samples);
-    return isotone.charts.figure(control.name, chart.svg);
-  }));
+    card.chart = chart;
+    card.saves ||= isotone.downloads(() => card.chart, control.name);
+    card.picture.replaceChildren(chart.svg, card.saves);
+    if (card.track) {
+      card.track.style.marginLeft = `${chart.xs.from - 9}px`;
+      card.track.style.marginRight = `${width - chart.xs.to - 9}px`;
+    }
+    card.drawn = state;
+  });
 
-  /* One vertical axis for all curves, so that they can be compared. */
+  /* Measured once for every width of the window: reading it makes the browser lay out the page. */
+  function widthOf(card) {
+    if (card.measuredAt !== window.innerWidth && card.picture.clientWidth > 0) {
+      card.width = Math.max(card.picture.clientWidth, 230);
+      card.measuredAt = window.innerWidth;
+    }
+    return card.width || 230;
+  }
+
+  /* One vertical axis for all curves, so that they can be compared; while a slider moves it only
+     grows. */
   function span() {
     if (view.probability) return { low: 0, high: 1, format: (p) => percent(p) };
-    const all = responses.flatMap(({ samples }) => samples.map(({ scores }) => app.show(scores)));
-    if (app.boundary() !== null) all.push(app.boundary());
-    const [least, most] = isotone.charts.extent(all);
-    const beyond = 0.08 * (most - least) || 1;
-    return { low: least - beyond, high: most + beyond, format };
+    const all = (every || responses).flatMap(({ samples }) => samples.map(({ scores }) => app.show(scores)));
+    all.push(app.show(app.scores), ...(app.boundary() === null ? [] : [app.boundary()]));
+    if (!every && app.spanned && app.spanned.view === view.name) all.push(...app.spanned.ends);
+    const ends = isotone.charts.extent(all);
+    app.spanned = { view: view.name, ends };
+    const beyond = 0.08 * (ends[1] - ends[0]) || 1;
+    return { low: ends[0] - beyond, high: ends[1] + beyond, format };
   }
 
   function empty(control, x) {
     const title = `${view.name} against ${control.name}`;
-    return isotone.charts.frame({ width, height: 210, bottom: 58, x, y: vertical, title });
+    return isotone.charts.frame({
+      width, height: 168, bottom: 22, x: { ...x, name: control.name }, y: { ...vertical, label: null }, title,
+    });
   }
 
   function curve(control, samples) {
@@ -77,11 +99,12 @@ isotone.drawResponses = (app, place, responses) => {
       return [value, ...isotone.envelope(network, judge, app.scores, view, i, step)];
     }), "envelope");
     threshold(chart);
-    isotone.charts.line(chart, samples.map(({ value, scores }) => [value, app.show(scores)]), "main");
+    isotone.charts.line(chart, samples.map(({ value, scores }) => [value, app.show(scores)]), "main", view.name);
+    isotone.drawRival(app, chart, control);
     const [low, high] = control.axis.map((t) => network.back(i, t));
     const now = Math.min(Math.max(app.row[i], low), high);
     isotone.charts.marks(chart, [[now, app.show(app.scores)]], "current", 0, 5);
-    chart.svg.addEventListener("click", (event) => follow(event, chart, control));
+    isotone.charts.drag(chart.svg, (event) => follow(event, chart, control));
     return chart;
   }
 
@@ -89,7 +112,7 @@ isotone.drawResponses = (app, place, responses) => {
     if (app.boundary() !== null) isotone.charts.rule(chart, { y: app.boundary() });
   }
 
-  /* A click moves the row there; sliders do the same for the keyboard. */
+  /* A click or a drag moves the row there; sliders do the same for the keyboard. */
   function follow(event, chart, control) {
     const [share] = isotone.charts.place(event, chart);
     if (share < 0 || share > 1) return;
@@ -99,16 +122,15 @@ isotone.drawResponses = (app, place, responses) => {
 
   /* Where the rows of the table lie, below the axis. */
   function density(chart, shares) {
-    const { xs, height } = chart;
+    const { xs, ys } = chart;
     const most = Math.max(...shares, 1e-9);
     const bin = (xs.to - xs.from) / shares.length;
-    const base = height - 4;
+    let d = "";
     shares.forEach((share, k) => {
       const tall = share > 0 ? Math.max(26 * (share / most), 1) : 0;
-      const size = { width: Math.max(bin - 0.6, 0.5), height: tall };
-      chart.grid.append(node("rect", { class: "density", x: xs.from + k * bin, y: base - tall, ...size }));
+      if (tall) d += `M${(xs.from + k * bin).toFixed(1)} ${ys.from}v${-tall.toFixed(1)}h${Math.max(bin - 0.6, 0.5).toFixed(1)}v${tall.toFixed(1)}Z`;
     });
-    chart.grid.append(node("line", { x1: xs.from, x2: xs.to, y1: base, y2: base }));
+    chart.grid.append(node("path", { class: "density", d }));
   }
 
   function bars(control, samples) {
@@ -121,6 +143,8 @@ isotone.drawResponses = (app, place, responses) => {
       format: (c) => shorten(control.labels[c], letters),
     });
     threshold(chart);
+    isotone.charts.tell(chart, view.name, "c0", samples.map(({ value, scores }) => [value, app.show(scores)]), false);
+    isotone.drawRival(app, chart, control);
     samples.forEach(({ value, scores }) => {
       const is = app.chosen(control) === value;
       const look = is ? ["current", 0, 5] : ["c0", 2, 4];

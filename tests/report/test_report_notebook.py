@@ -1,0 +1,72 @@
+"""Notebooks: reports inline, badges of fitted estimators, tables of radii and distances."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sklearn
+
+from isotone import MonotonicRegressor, certify
+from isotone.estimators.notebook import WithBadge
+from isotone.transport.wasserstein import Distance
+from networks import by_hand, small
+from reports import rows, two_classes
+
+
+def test_a_report_is_shown_inline() -> None:
+    """In a frame that may run scripts but is not of the notebook's origin."""
+    shown = two_classes().report(rows(), target="paid", height=700)
+    text = shown._repr_html_()
+    assert text.startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;')
+    assert 'sandbox="allow-scripts allow-downloads"' in text
+    assert "height:700px" in text
+    assert "allow-same-origin" not in text
+    assert "</iframe>" not in text[:-9]
+    assert repr(shown).startswith("<report, ")
+    assert "<dt>Proved directions</dt>" in two_classes().report().html
+
+
+def test_fitted_estimators_wear_a_badge() -> None:
+    X = np.linspace(-1, 1, 40)[:, None]
+    model = MonotonicRegressor(monotonic_cst=[1], max_iter=1, random_state=0)
+    with sklearn.config_context(display="diagram"):
+        assert "certificate" not in model._repr_mimebundle_()["text/html"]
+        model.fit(X, X[:, 0])
+        html = model._repr_mimebundle_()["text/html"]
+        assert "✓ certificate holds: computed scores are monotone to the last bit" in html
+        assert model._repr_html_().startswith("<p><strong")
+    with sklearn.config_context(display="text"):
+        assert "text/html" not in model._repr_mimebundle_()
+
+
+def test_a_certificate_that_fails_has_a_red_badge() -> None:
+    certificate = certify(by_hand(-1.5))
+    assert certificate._repr_html_().startswith('<strong style="color:#b3261e')
+
+    class Fitted(WithBadge):
+        certificate_ = certificate
+
+    assert "✗ certificate FAILS" in Fitted()._verdict()
+
+
+def test_radii_are_printed_as_a_table() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    radius = certify(small()).certified_radius(X)
+    lines = str(radius).splitlines()
+    assert lines[0].split() == ["row", "together,", "scaled"] + [
+        word for i in range(3) for side in ("down", "up") for word in ("column", str(i), side)
+    ]
+    assert lines[1].split()[:2] == ["0", f"{radius.scaled[0]:.4g}"]
+    assert lines[-1] == "... and 20 more rows"
+    assert "Certified radius" in radius._repr_html_()
+
+
+def test_a_distance_is_printed_with_its_bounds() -> None:
+    history: Any = None
+    distance = Distance(1.0, 0.875, 1.125, 0.75, None, small(), history)
+    lines = [line.split() for line in str(distance).splitlines()]
+    assert ["at", "least", "(certified)", "0.875"] in lines
+    assert ["at", "most", "(feasible", "plan)", "1.125"] in lines
+    assert not any("held-out" in line for line in lines)
+    assert "Wasserstein distance of order 1" in distance._repr_html_()
