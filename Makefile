@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-estimators prove-bits prove-verilog prove-kills prove-decisions figures trigger report-picture docs clean
+.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier figures trigger report-picture wheel docs clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -18,14 +18,18 @@ help:
 	@echo "make bench-rows      100 million rows of a Parquet file through isotone score"
 	@echo "make bench-stream    training on 20 million rows of Parquet files against rows in memory"
 	@echo "make bench-onnx      ONNX graphs: comparators against TopK, ordered sums"
+	@echo "make bench-reasons   rows explained per second, exactly and sampled, against shap"
 	@echo "make bench-estimators  default estimators against boosters, on small and whole tables (TABLES=DIR for more)"
+	@echo "make prove           the proof that computed scores are monotone, checked by Coq; needs coq and Flocq"
 	@echo "make prove-bits      100 million comparisons of computed scores"
 	@echo "make prove-decisions a million decisions of the evaluators of LHCb's trigger"
+	@echo "make prove-verifier  both certifiers on 10,000 models and as many changed files; needs Node"
 	@echo "make prove-verilog   a million rows through simulated Verilog, and its area by yosys"
 	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
 	@echo "make figures         all studies: figures and numbers in results/, tables in docs/; QUICK=1: a try"
 	@echo "make trigger         the trigger study: sample, training, figures; QUICK=1: from the small sample"
 	@echo "make report-picture  the picture of the demo's report in docs/figures; needs Chromium"
+	@echo "make wheel           wheel, source archive and bill of materials in dist/, tried in an empty environment"
 	@echo "make docs            the documentation as HTML in build/docs; warnings are errors"
 	@echo "make clean           remove what make made"
 
@@ -82,9 +86,19 @@ bench-inference: venv
 bench-onnx: venv
 	$(BIN)/python -m bench.inference.onnx_sort
 
+bench-reasons: venv
+	-$(BIN)/python -m pip install -q --disable-pip-version-check --only-binary :all: --no-deps --upgrade --target build/shap shap slicer cloudpickle tqdm numba llvmlite
+	PYTHONPATH=build/shap OMP_NUM_THREADS=1 $(BIN)/python -m bench.inference.reasons
+
 bench-estimators: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m bench.estimators.small_tables $(if $(TABLES),--tables $(TABLES))
 	OMP_NUM_THREADS=1 $(BIN)/python -m bench.estimators.whole_tables
+
+wheel: venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[release]'
+	$(BIN)/python release/wheel.py --twice
+prove:
+	@$(MAKE) -s -C proofs
 
 prove-bits: venv
 	$(BIN)/python -m bench.proofs.last_bit
@@ -98,6 +112,9 @@ prove-kills: venv
 
 prove-decisions: venv
 	$(BIN)/python -m bench.proofs.decisions
+
+prove-verifier: venv
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.proofs.verifier
 
 figures: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies $(if $(QUICK),--quick)
@@ -117,6 +134,7 @@ report-picture: venv
 	$(BIN)/python -m demo.picture
 
 docs: venv
+	OMP_NUM_THREADS=1 $(BIN)/python -m demo.gallery
 	$(BIN)/python -m sphinx -W --keep-going -n -q docs build/docs
 	@echo "build/docs/index.html"
 

@@ -197,6 +197,13 @@ MIXED = Inputs(
     ),
     copies=(0, 0, 0, 0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9),
 )
+PEOPLE: dict[str, list[Any]] = {  # rows of these columns, with some values missing
+    "age": [30.0, None, 60.0, 20.0, 44.0],
+    "city": ["Oslo", "Rome", None, "Oslo", "Rome"],
+    "size": ["low", "top", None, "medium", "high"],
+    "debt": [100.0, 200.0, 300.0, 400.0, 0.0],
+    "income": [1000.0, None, 3000.0, 500.0, 1500.0],
+}
 AGES = [18.0, 30.0, 41.5, 41.75, 90.0]  # knots
 
 

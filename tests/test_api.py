@@ -33,8 +33,8 @@ NUMPY_HALF = [
         "extras",
     ),
     *("names", "workers", "elementary", "rounding", "inputs", "data", "frozen", "certificate"),
-    "bundle",
-    *("export", "trigger", "plot", "report", "monitoring"),
+    *("explanation", "bundle"),
+    *("export", "selftest", "trigger", "plot", "report", "monitoring", "integrations"),
 ]
 TORCH_HALF = ["nn", "freezing", "losses", "training", "transport", "estimators"]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]
@@ -42,6 +42,8 @@ PACKAGES = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 PAGES = sorted([*PACKAGE.parents[1].glob("*.md"), *PACKAGE.parents[1].glob("docs/**/*.md")])
 ROOMS = [
     "estimators",
+    "explanation",
+    "integrations",
     "monitoring",
     "nn",
     "plot",

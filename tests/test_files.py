@@ -186,6 +186,7 @@ COMMANDS = {
     "score a directory": "score {0}/m.isotone {0}/tables --out {0}/new/scores --workers 1",
     "export": "export {0}/m.isotone --to json --out {0}/m.json --no-check",
     "export a directory": "export {0}/m.isotone --to cpp --out {0}/cpp --no-check",
+    "explain": "explain {0}/m.isotone {0}/t.csv --out {0}/reasons.csv",
     "report": "report {0}/m.isotone {0}/t.csv --out {0}/r.html",
     "train": "train {0}/t.csv --target y --out {0}/new/model --max-iter 2",
     "sweep": "sweep {0}/t.csv --target y --out {0}/sweep --seeds 0:2 --max-iter 1 --workers 1",

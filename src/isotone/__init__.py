@@ -78,8 +78,9 @@ __all__ = list(_HOME)
 
 # Reached as `isotone.plot`; packages among them say in `__all__` what is public.
 _MODULES = (
-    *("bundle", "estimators", "export", "files", "losses", "monitoring", "nn", "plot", "report"),
-    *("training", "transport", "trigger", "typing"),
+    *("bundle", "estimators", "explanation", "export", "files", "integrations", "losses"),
+    *("monitoring", "nn", "plot", "report", "selftest", "training", "transport", "trigger"),
+    "typing",
 )
 _resolve = _resolver(__name__, _HOME)
 

@@ -18,8 +18,9 @@ from rich.console import Console
 import isotone
 from isotone import FrozenNetwork, Log, Scaling, certify
 from isotone.certificate.slopes import Interval
-from isotone.cli import main, terminal
-from isotone.cli.terminal import printable
+from isotone.cli import main
+from isotone.cli.console import terminal
+from isotone.cli.console.terminal import printable
 from isotone.data.table import numbers, open_table, write_table
 from isotone.frozen.steps import Dense, Sort
 from isotone.rounding import digits_up

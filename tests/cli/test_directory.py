@@ -127,6 +127,19 @@ def test_a_table_of_other_rows_judges(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
+def test_groups_and_signed_weights_are_streamed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    columns = {"event": np.arange(N) // 3, "sw": rng.choice([1.5, -0.5], N, p=[0.8, 0.2])}
+    folder = write(tmp_path / "rows", **columns)
+    words = f"{QUICK} --target y {ALL} --group-by event --weights sw --signed-weights"
+    assert train(folder, words) == 0
+    model = isotone.load(tmp_path / "out" / "model.isotone")
+    assert "event" not in model.inputs.names
+    metrics = json.loads((tmp_path / "out" / "metrics.json").read_text())
+    assert metrics["validation rows"] % 3 == 0
+
+
+@pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(
     ("words", "columns", "message"),
     [

@@ -12,7 +12,7 @@ import pytest
 
 import isotone
 from isotone import cli
-from isotone.cli.options import listed, spelled
+from isotone.cli.console.options import listed, spelled
 
 QUICK = ["--max-iter", "1", "--n-members", "1", "--hidden-layer-sizes", "4", "--lipschitz", "1"]
 N = 40

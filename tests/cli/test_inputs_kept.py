@@ -39,6 +39,12 @@ COMMANDS = {
         "out/isotone.hpp",
         "export {0}/m.isotone --to cpp --out {0}/out",
     ),
+    "explain, its table": ("t.csv", "r.csv", "explain {0}/m.isotone {0}/t.csv --out {0}/r.csv"),
+    "explain, its background": (
+        "v.csv",
+        "r.csv",
+        "explain {0}/m.isotone {0}/t.csv --background {0}/v.csv --out {0}/r.csv",
+    ),
     "report, its table": ("t.csv", "r.html", "report {0}/m.isotone {0}/t.csv --out {0}/r.html"),
     "report, its model": ("m.isotone", "r.html", "report {0}/m.isotone --out {0}/r.html"),
     "report, its history": (

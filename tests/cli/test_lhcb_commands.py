@@ -8,7 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import isotone
 from isotone.cli import main
+from isotone.export.lhcb.evaluator import evaluate
+from isotone.frozen.lhcb import SigmaNet, parse
 from isotone.untrusted import read_json
 from sigma_nets import draw_pairs, dump, foreign
 
@@ -74,6 +77,60 @@ def test_a_foreign_file_is_certified_and_scored(
     np.savetxt(table, rows, delimiter=",", header="x0,x1,x2,x3", comments="")
     assert not command("score", path, table, "--out", tmp_path / "scores.csv")
     assert len((tmp_path / "scores.csv").read_text().splitlines()) == 6
+
+
+FAR = foreign("hlt2", (4, 8, 1), variables_constraints=[[99_990.0, 100_010.0]] * 4)
+BOXES = {
+    "clamped": FAR | {"constraints": [1, 1, 0, 1]},
+    "rescaled": foreign(rescale_min=[9e4] * 4, rescale_max=[1e5] * 4),
+    "plain": foreign(),
+}
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_certify_tells_the_error_of_the_evaluator(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """E of the evaluator bounds what it computes, and is not that of isotone, far from zero."""
+    path = dump(tmp_path / "theirs.json", BOXES[name])
+    assert not command("certify", path, "--json")
+    found = json.loads(capsys.readouterr().out)["evaluator"]
+    net = parse(BOXES[name])
+    low, high = (-1024.0, 1024.0) if net.low is None else (net.low, net.high)
+    X = np.random.default_rng(0).uniform(low, high, (2000, 4)).astype(np.float32)
+    clear = exact(net, X)
+    off = np.abs(evaluate(net, X).response - clear).max()
+    assert 0 < off <= found["rounding_error"]
+    assert found["drop"] == 2 * found["rounding_error"]
+    if name == "clamped":
+        assert found["rounding_error"] != max(isotone.certify(isotone.load(path)).rounding_errors)
+    assert not command("certify", path)
+    said = " ".join(capsys.readouterr().out.split())
+    assert f"guaranteed the evaluator of {net.layout} computes responses within E = " in said
+    assert "in isotone a computed score is off by at most" in said
+
+
+def exact(net: SigmaNet, X: np.ndarray) -> np.ndarray:
+    """The responses in float64, whose rounding is far below that of float32."""
+    x = X.astype(np.float64).T
+    if net.low is not None and net.layout == "allen":
+        x = (x - net.low[:, None]) / net.width.astype(np.float64)[:, None]
+    h = x
+    for k, (weight, bias) in enumerate(net.layers):
+        h = h if k == 0 else np.sort(h.reshape(-1, 2, h.shape[1]), axis=1).reshape(h.shape)
+        h = weight.astype(np.float64) @ h + bias[:, None]
+    response: np.ndarray = (h + net.residual @ x)[0]
+    return response
+
+
+def test_what_fails_claims_no_more_of_the_evaluator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = dump(tmp_path / "theirs.json", foreign(per_layer=2.0))
+    assert command("certify", path, "--json") == 1
+    found = json.loads(capsys.readouterr().out)["evaluator"]
+    assert found["drop"] is None
+    assert "monotone" not in found["guarantee"]
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ import pytest
 
 import isotone
 from isotone import cli
-from isotone.cli import terminal
-from isotone.cli.options import orders_of
+from isotone.cli.console import terminal
+from isotone.cli.console.options import orders_of
 from isotone.inputs.columns import Ordered
 
 N = 200

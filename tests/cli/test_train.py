@@ -18,7 +18,7 @@ import pytest
 
 import isotone
 from isotone import cli
-from isotone.cli.options import pieces_of
+from isotone.cli.console.options import pieces_of
 from isotone.estimators.fitting import members
 from isotone.training.learners import FusedLearner
 

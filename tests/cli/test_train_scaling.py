@@ -12,7 +12,7 @@ import pytest
 
 import isotone
 from isotone import cli
-from isotone.cli.options import scaling_of
+from isotone.cli.console.options import scaling_of
 from isotone.inputs.scaling import Scaling
 
 RNG = np.random.default_rng(0)

@@ -245,7 +245,7 @@ def test_torch_and_fused_members_learn_the_same(monkeypatch: pytest.MonkeyPatch)
     batched = classifier({"income": 1}, **options).fit(X, y)
     for name in ("training", "validation"):
         a, b = (np.array(getattr(model.history_, name)) for model in (fused, batched))
-        np.testing.assert_allclose(a[0], b[0], rtol=1e-6 if name == "training" else 0.01)
+        np.testing.assert_allclose(a[0], b[0], rtol=1e-6 if name == "training" else 0.03)
         np.testing.assert_allclose(a, b, rtol=0.1)  # weights begin on the bound, a kink
 
 

@@ -19,7 +19,7 @@ from distributed import Client
 
 from clusters import QUIET, cluster
 from isotone import cli
-from isotone.cli.options import counts_of, numbers_of
+from isotone.cli.console.options import counts_of, numbers_of
 from isotone.cli.table.columns import choose_columns
 from isotone.data.table import open_table
 from isotone.training import sweep

@@ -24,17 +24,19 @@ from typer.core import TyperGroup
 import isotone
 from isotone.arithmetic import ieee_arithmetic
 from isotone.cli.bundle import bundle
+from isotone.cli.card import card
 from isotone.cli.certify import certify
+from isotone.cli.console.options import Command
+from isotone.cli.console.terminal import errors, printable
+from isotone.cli.explain import explain
 from isotone.cli.export import export
 from isotone.cli.freeze import freeze
 from isotone.cli.monitor import monitor
-from isotone.cli.options import Command
 from isotone.cli.quantize import quantize
 from isotone.cli.report import report
 from isotone.cli.score import score
 from isotone.cli.show import show
 from isotone.cli.sweep import sweep
-from isotone.cli.terminal import errors, printable
 from isotone.cli.train import train
 from isotone.cli.transport import transport
 from isotone.cli.trigger import trigger
@@ -62,7 +64,9 @@ for command in (
     certify,
     score,
     show,
+    explain,
     report,
+    card,
     freeze,
     quantize,
     export,

@@ -16,9 +16,10 @@ import isotone
 from isotone.certificate.along import JointVerdict
 from isotone.certificate.certify import MOST_SHOWN, Certificate
 from isotone.certificate.verdicts import Verdict
-from isotone.cli import terminal
-from isotone.cli.options import rates_of
-from isotone.cli.terminal import indented, output, printable, warn
+from isotone.cli.console import terminal
+from isotone.cli.console.options import rates_of
+from isotone.cli.console.terminal import indented, output, printable, say, warn
+from isotone.export.lhcb.proof import Evaluation, certify_evaluation
 from isotone.frozen.notebook import DIRECTIONS, quoted
 from isotone.rounding import digits_up
 
@@ -26,11 +27,14 @@ _YES, _NO = Text("yes", style="green"), Text("NO", style="bold red")
 
 
 def certify(
-    model: Annotated[Path, typer.Argument(help="An .isotone file.")],
+    model: Annotated[Path, typer.Argument(help="An .isotone file, or JSON for Allen or HLT2.")],
     along: Annotated[
         list[str] | None,
         typer.Option(help="Columns that move together: a=1,b=-1; repeat for more."),
     ] = None,
+    selftest: Annotated[
+        bool, typer.Option("--selftest", help="Also compute scores again on this machine.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print only JSON.")] = False,
 ) -> None:
     """Prove from the stored numbers what a model guarantees.
@@ -38,18 +42,30 @@ def certify(
     With --along income=1,debt=-1 also whether the score never falls when income rises by as much
     as debt falls, whether the model declares it or not.
 
-    Exit code 0 if every constraint holds, declared or asked for, 1 if one does not, 2 if the file
-    is unreadable.
+    Of a JSON file for Allen or HLT2 it says what holds for the evaluator's own float32
+    arithmetic, and for the scores that isotone computes from the file.
+
+    With --selftest also whether this machine, with each of its instruction sets, computes the
+    scores that the file states for some rows, and those of the reference for others.
+
+    Exit code 0 if every constraint holds, declared or asked for, and every score is right, 1 if
+    one is not, 2 if the file is unreadable.
     """
     certificate = isotone.certify(isotone.load(model))
+    theirs = certify_evaluation(model, certificate)
     asked = [
         verdict for text in along or () for verdict in certificate.along(rates_of(text, "along"))
     ]
     kept = certificate.holds and all(verdict.real for verdict in asked)
+    tested = isotone.selftest.check(certificate.frozen) if selftest else None
     if json:
-        typer.echo(certificate.to_json(asked=asked))
+        more = {} if theirs is None else {"evaluator": theirs.to_dict()}
+        typer.echo(certificate.to_json(asked=asked, **more))
     else:
-        _print(certificate, model, asked)
+        _print(certificate, model, asked, theirs)
+    if tested is not None:
+        say(f"selftest: {tested}")
+        kept = kept and not tested.failures
     for note in _contradictions(certificate):
         warn(note)
     raise typer.Exit(0 if kept else 1)
@@ -69,7 +85,9 @@ def _contradictions(certificate: Certificate) -> Iterator[str]:
         yield "the file claims that its constraints hold, but its numbers do not; do not use it"
 
 
-def _print(certificate: Certificate, model: Path, asked: list[JointVerdict]) -> None:
+def _print(
+    certificate: Certificate, model: Path, asked: list[JointVerdict], theirs: Evaluation | None
+) -> None:
     verdict = ("HOLDS", "bold green") if certificate.holds else ("FAILS", "bold red")
     if certificate.holds and not all(found.real for found in asked):
         verdict = ("HOLDS, BUT NOT WHAT WAS ASKED", "bold red")
@@ -78,12 +96,12 @@ def _print(certificate: Certificate, model: Path, asked: list[JointVerdict]) -> 
     output.print()
     output.print(
         terminal.facts(
-            guaranteed=certificate.guarantee,
+            **_guarantees(certificate, theirs),
             **answer,
             **certificate.asides,
             **terminal.describe_directions(certificate.frozen),
             Lipschitz=_describe_constant(certificate),
-            rounding=_describe_rounding(certificate),
+            rounding=_describe_rounding(certificate, theirs),
             arithmetic=terminal.describe_arithmetic(certificate.frozen),
             fingerprint=certificate.fingerprint,
         )
@@ -98,6 +116,15 @@ def _print(certificate: Certificate, model: Path, asked: list[JointVerdict]) -> 
     output.print(_describe_limits(certificate), style="dim")
 
 
+def _guarantees(certificate: Certificate, theirs: Evaluation | None) -> dict[str, str]:
+    """What is promised: of a file for an evaluator, first as that computes, then as isotone."""
+    if theirs is None:
+        return {"guaranteed": certificate.guarantee}
+    if not certificate.holds:
+        return {"guaranteed": certificate.guarantee, "evaluator": theirs.guarantee}
+    return {"guaranteed": theirs.guarantee, "in isotone": certificate.guarantee}
+
+
 def _describe_constant(certificate: Certificate) -> str:
     bound = digits_up(max(certificate.constants))
     norm = f"{certificate.metric}-norm".replace("inf", "∞")
@@ -106,11 +133,11 @@ def _describe_constant(certificate: Certificate) -> str:
     return f"{norm} slope limit EXCEEDED (proven only: at most {bound} × λ)"
 
 
-def _describe_rounding(certificate: Certificate) -> str:
-    error = max(certificate.rounding_errors)
+def _describe_rounding(certificate: Certificate, theirs: Evaluation | None) -> str:
+    error, where = max(certificate.rounding_errors), "" if theirs is None else "in isotone "
     if math.isinf(error):
-        return "no bound on the rounding error was found"
-    return f"a computed score is off by at most E = {digits_up(error)}"
+        return f"{where}no bound on the rounding error was found"
+    return f"{where}a computed score is off by at most E = {digits_up(error)}"
 
 
 def _describe_limits(certificate: Certificate) -> str:

@@ -11,10 +11,10 @@ import isotone
 from isotone import bundle as bundles
 from isotone import export as exports
 from isotone.bundle import Bundle
-from isotone.cli.destination import check_directory
-from isotone.cli.options import listed
-from isotone.cli.terminal import say
-from isotone.cli.threshold import threshold_of
+from isotone.cli.console.destination import check_directory
+from isotone.cli.console.options import listed
+from isotone.cli.console.terminal import say
+from isotone.cli.console.threshold import threshold_of
 from isotone.export.claim import Claim
 from isotone.files import refuse_overwriting
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import isotone
-from isotone.cli.terminal import describe_arithmetic, say
+from isotone.cli.console.terminal import describe_arithmetic, say
 from isotone.files import refuse_overwriting
 from isotone.freezing.margin import certified
 from isotone.freezing.single import to_single

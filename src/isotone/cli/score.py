@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 import isotone
-from isotone.cli.destination import check_directory
-from isotone.cli.options import ON_UNSEEN, listed, policy_of
-from isotone.cli.terminal import progress, say
+from isotone.cli.console.destination import check_directory
+from isotone.cli.console.options import ON_UNSEEN, listed, policy_of
+from isotone.cli.console.terminal import progress, say
 from isotone.data.dataset import tables_in
 from isotone.data.several import open_tables
 from isotone.data.table import Table, split_tree

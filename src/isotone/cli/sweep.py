@@ -12,9 +12,9 @@ import pyarrow as pa
 import typer
 
 from isotone.checks import check_fraction
-from isotone.cli import terminal
-from isotone.cli.destination import check_directory
-from isotone.cli.options import (
+from isotone.cli.console import terminal
+from isotone.cli.console.destination import check_directory
+from isotone.cli.console.options import (
     Features,
     InteractionCst,
     MaxIter,
@@ -27,8 +27,8 @@ from isotone.cli.options import (
     size_of,
     sizes_of,
 )
+from isotone.cli.console.terminal import output
 from isotone.cli.table.columns import Columns, check_numbers, choose_columns
-from isotone.cli.terminal import output
 from isotone.data.table import open_table, read_numbers, split_tree
 from isotone.files import refuse_overwriting
 from isotone.inputs.cells import floats

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from isotone.checks import check_choice
-from isotone.cli import terminal
-from isotone.cli.destination import Destination, checkpoint_files, remove_checkpoints
-from isotone.cli.options import (
+from isotone.cli.console import terminal
+from isotone.cli.console.destination import Destination, checkpoint_files, remove_checkpoints
+from isotone.cli.console.options import (
     Features,
     InteractionCst,
     MaxIter,
@@ -29,6 +29,7 @@ from isotone.cli.options import (
     size_of,
     sizes_of,
 )
+from isotone.cli.console.terminal import output, printable
 from isotone.cli.table.columns import Columns, choose_columns
 from isotone.cli.table.directory import check_workers, is_streamed, survey_rows
 from isotone.cli.table.given import BackgroundPaths, Given, SignalPaths, TablePaths
@@ -36,13 +37,13 @@ from isotone.cli.table.judging import judge
 from isotone.cli.table.outcome import print_outcome, print_scaling
 from isotone.cli.table.rows import Reading, Sample, read_rows
 from isotone.cli.table.target import TargetColumn
-from isotone.cli.terminal import output, printable
 from isotone.data.table import split_tree
 from isotone.export.lhcb.fold import check_shape
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import file_name
 from isotone.locks import making, sole_use
+from isotone.selftest import carry
 from isotone.trigger.evaluators import parameters_for
 from isotone.typing import ClassificationLoss, Gaps, RegressionLoss
 from isotone.workers import Workers, workers_of
@@ -343,7 +344,8 @@ def _make(
         _fit(estimator, training, destination.checkpoints, resume, workers)
         metrics = judge(estimator, held_out)
         provenance = dict(estimator.network_.provenance) | made_from
-        network = replace(estimator.network_, provenance=provenance)  # certified as it was
+        named = replace(estimator.network_, provenance=provenance)  # certified as it was
+        network = carry(named)
         _write(estimator, network, metrics, destination)
         remove_checkpoints(destination.checkpoints)
     with suppress(OSError):  # it is gone, or another run has begun

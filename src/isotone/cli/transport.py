@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from isotone.checks import check_choice
-from isotone.cli import terminal
-from isotone.cli.destination import Destination
-from isotone.cli.options import listed, spelled
+from isotone.cli.console import terminal
+from isotone.cli.console.destination import Destination
+from isotone.cli.console.options import listed, spelled
+from isotone.cli.console.terminal import errors, output
 from isotone.cli.table.columns import tell_left_out
-from isotone.cli.terminal import errors, output
 from isotone.data.table import Table, index_columns, open_table, read_numbers, split_tree
 from isotone.files import refuse_overwriting, replacing
 from isotone.locks import sole_use

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from isotone import limits
-from isotone.cli.options import Names, listed, one_number, orders_of, scaling_of, spelled
-from isotone.cli.terminal import warn
+from isotone.cli.console.options import Names, listed, one_number, orders_of, scaling_of, spelled
+from isotone.cli.console.terminal import warn
 from isotone.data.dataset import Dataset
 from isotone.data.table import Table, index_columns
 from isotone.inputs.columns import missing_name

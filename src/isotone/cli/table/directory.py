@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from isotone.cli.options import spelled
 from isotone.cli.table.columns import Columns, check_numbers
 from isotone.cli.table.rows import (
     Reading,
@@ -54,18 +53,13 @@ def survey_rows(
     from isotone.estimators.fitting.stream import Stream, survey
 
     assert isinstance(table, Dataset)
-    asked = {spelled("group-by", *how.group_by): how.group_by, "--signed-weights": how.signed}
-    for option in (option for option, is_asked in asked.items() if is_asked):
-        raise ValueError(
-            f"`{option}` needs rows in memory but {table.path!r} has {table.n_rows:,}, which are "
-            "streamed; give fewer rows, or leave it out"
-        )
+    table.find(how.group_by)
     refuse_text(table, columns)
     first = next(iter(table.batches(columns.features, _FIRST_ROWS)))
     warn_of_counters(_numbers(first.select(list(columns.features))))
     fraction = fraction_of(how.validation)
     n_held = 0 if fraction is None else round(fraction * (table.n_rows or 0))
-    found = survey(_source(table, columns, how.weights), n_held, verbose=True)
+    found = survey(_source(table, columns, how), n_held, verbose=True)
     _check_gaps(table.path, found, how.gaps_allowed)
     sample = found.sample
     check_numbers(columns, _numbers(sample.X))
@@ -82,10 +76,10 @@ def survey_rows(
     return target, training, read_validation(columns, inputs, sample.X, target, how)
 
 
-def _source(dataset: Dataset, columns: Columns, weights: str | None) -> Source:
+def _source(dataset: Dataset, columns: Columns, how: Reading) -> Source:
     feature = partial(feature_cells, columns=columns)
-    categories = frozenset(columns.categorical)
-    return Source(dataset, columns.features, columns.target, weights, categories, feature)
+    named = columns.features, columns.target, how.weights, frozenset(columns.categorical)
+    return Source(dataset, *named, feature, how.group_by, how.signed)
 
 
 def _numbers(X: Any) -> dict[str, Floats]:

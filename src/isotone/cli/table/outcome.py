@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from isotone.certificate.certify import Certificate
-from isotone.cli import terminal
-from isotone.cli.terminal import output, printable
+from isotone.cli.console import terminal
+from isotone.cli.console.terminal import output, printable
 from isotone.frozen.network import FrozenNetwork
 from isotone.rounding import digits_up
 

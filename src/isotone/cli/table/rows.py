@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from isotone.checks import check_fraction, check_weights
-from isotone.cli.options import spelled
+from isotone.cli.console.options import spelled
+from isotone.cli.console.terminal import warn
 from isotone.cli.table.columns import Columns, check_numbers
 from isotone.cli.table.target import TargetColumn, read_target
 from isotone.cli.table.texts import refuse_text
-from isotone.cli.terminal import warn
+from isotone.data.groups import check_key
 from isotone.data.several import open_tables
 from isotone.data.source import in_file
 from isotone.data.table import Table
@@ -27,7 +28,6 @@ from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Ordered
 from isotone.inputs.frames import is_category
 from isotone.training.rows import split
-from isotone.trigger.candidates import check_event
 from isotone.typing import Bools, Floats, Indices, Reals
 
 _MANY = 20  # rows that no other column counts by chance
@@ -181,7 +181,7 @@ def _read_part(
     n_rows = 0
     for batch in table.batches([*parts, *labelled]):
         for name, found in labelled.items():
-            check_event(batch.column(name), name, n_rows)
+            check_key(batch.column(name), name, n_rows)
             found.append(labels(batch.column(name)))
         for name in columns.features:
             parts[name].append(feature_cells(batch.column(name), name, n_rows, columns))

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from isotone.checks import refuse_rivals, suggest
-from isotone.cli.options import spelled
+from isotone.cli.console.options import spelled
 from isotone.cli.table.columns import SIGNS, Direction
 from isotone.estimators.columns import MAX_CATEGORIES
 from isotone.inputs.cells import (

@@ -6,7 +6,7 @@ import re
 
 import pyarrow as pa
 
-from isotone.cli.options import spelled
+from isotone.cli.console.options import spelled
 from isotone.cli.table.columns import Columns
 from isotone.data.table import Table
 from isotone.estimators.columns import MAX_CATEGORIES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 from collections.abc import Sequence
@@ -47,7 +48,13 @@ _NAME = re.compile(rf"(?:^|(?<=[:=]))({_QUOTED})(?=$|[:=])")
 
 
 class Command(TyperCommand):
-    """A command that knows the former names of its options."""
+    """A command that knows the former names of its options; its help fills the lines."""
+
+    def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:
+        """Paragraphs of the docstring are wrapped by the terminal, not where the source ends."""
+        paragraphs = inspect.cleandoc(help or "").split("\n\n")
+        filled = "\n\n".join(" ".join(text.split()) for text in paragraphs)
+        super().__init__(*args, help=filled or None, **options)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         known = {name for parameter in self.params for name in parameter.opts}

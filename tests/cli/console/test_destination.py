@@ -9,7 +9,7 @@ import pytest
 
 import isotone
 from isotone import cli
-from isotone.cli.destination import Destination
+from isotone.cli.console.destination import Destination
 
 ROWS = "\n".join(f"{i},{i % 7},{i % 2}" for i in range(30))
 TRAIN = (

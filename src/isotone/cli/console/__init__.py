@@ -1,0 +1,1 @@
+"""What commands share with the terminal: options, thresholds, destinations and printing."""
