@@ -32,8 +32,8 @@ def save_checkpoint(path: Path, key: str, content: dict[str, Any]) -> None:
     ----------
     key : what must be the same for a run to resume
     """
-    with replacing(path) as temporary:
-        torch.save(content | {"key": key}, temporary)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        torch.save(content | {"key": key}, file)  # by a file, whose errors name the disk
 
 
 def load_checkpoint(path: Path, key: str) -> dict[str, Any]:
