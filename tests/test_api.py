@@ -34,7 +34,16 @@ NUMPY_HALF = [
     ),
     *("names", "workers", "elementary", "rounding", "inputs", "data", "frozen", "certificate"),
     *("explanation", "bundle"),
-    *("export", "selftest", "trigger", "plot", "report", "monitoring", "integrations"),
+    *(
+        "export",
+        "selftest",
+        "signature",
+        "trigger",
+        "plot",
+        "report",
+        "monitoring",
+        "integrations",
+    ),
 ]
 TORCH_HALF = ["nn", "freezing", "losses", "training", "transport", "estimators"]
 ORDER = ["_engine", *NUMPY_HALF, *TORCH_HALF, "cli"]

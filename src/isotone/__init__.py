@@ -79,7 +79,17 @@ __all__ = list(_HOME)
 # Reached as `isotone.plot`; packages among them say in `__all__` what is public.
 _MODULES = (
     *("bundle", "estimators", "explanation", "export", "files", "integrations", "losses"),
-    *("monitoring", "nn", "plot", "report", "selftest", "training", "transport", "trigger"),
+    *(
+        "monitoring",
+        "nn",
+        "plot",
+        "report",
+        "selftest",
+        "signature",
+        "training",
+        "transport",
+        "trigger",
+    ),
     "typing",
 )
 _resolve = _resolver(__name__, _HOME)

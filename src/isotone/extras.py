@@ -13,6 +13,7 @@ PACKAGES = {
     "sweep": ("dask", "distributed"),
     "export": ("onnx", "onnxruntime"),
     "fpga": ("da4ml",),
+    "sign": ("cryptography",),
 }
 
 

@@ -36,6 +36,7 @@ from isotone.cli.quantize import quantize
 from isotone.cli.report import report
 from isotone.cli.score import score
 from isotone.cli.show import show
+from isotone.cli.sign import sign
 from isotone.cli.sweep import sweep
 from isotone.cli.train import train
 from isotone.cli.transport import transport
@@ -67,6 +68,7 @@ for command in (
     explain,
     report,
     card,
+    sign,
     freeze,
     quantize,
     export,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -22,6 +22,7 @@ from isotone.cli.console.terminal import indented, output, printable, say, warn
 from isotone.export.lhcb.proof import Evaluation, certify_evaluation
 from isotone.frozen.notebook import DIRECTIONS, quoted
 from isotone.rounding import digits_up
+from isotone.signature import PublicKey, verify
 
 _YES, _NO = Text("yes", style="green"), Text("NO", style="bold red")
 
@@ -35,6 +36,10 @@ def certify(
     selftest: Annotated[
         bool, typer.Option("--selftest", help="Also compute scores again on this machine.")
     ] = False,
+    signed_by: Annotated[
+        str | None,
+        typer.Option(help="A public key of minisign, or its file: check MODEL.minisig, too."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print only JSON.")] = False,
 ) -> None:
     """Prove from the stored numbers what a model guarantees.
@@ -48,9 +53,12 @@ def certify(
     With --selftest also whether this machine, with each of its instruction sets, computes the
     scores that the file states for some rows, and those of the reference for others.
 
+    With --signed-by also whether the file is the one that the owner of a key signed.
+
     Exit code 0 if every constraint holds, declared or asked for, and every score is right, 1 if
-    one is not, 2 if the file is unreadable.
+    one is not, 2 if the file is unreadable or not signed as asked.
     """
+    signed = None if signed_by is None else verify(model, PublicKey.read(signed_by))
     certificate = isotone.certify(isotone.load(model))
     theirs = certify_evaluation(model, certificate)
     asked = [
@@ -59,10 +67,13 @@ def certify(
     kept = certificate.holds and all(verdict.real for verdict in asked)
     tested = isotone.selftest.check(certificate.frozen) if selftest else None
     if json:
-        more = {} if theirs is None else {"evaluator": theirs.to_dict()}
+        more: dict[str, Any] = {} if theirs is None else {"evaluator": theirs.to_dict()}
+        more |= {} if signed is None else {"signed_by": signed_by, "comment": signed}
         typer.echo(certificate.to_json(asked=asked, **more))
     else:
         _print(certificate, model, asked, theirs)
+    if signed is not None and not json:
+        say(f"signature: by {signed_by}, {signed}")
     if tested is not None:
         say(f"selftest: {tested}")
         kept = kept and not tested.failures
