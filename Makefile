@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier figures trigger report-picture wheel docs clean
+.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier fuzz figures trigger report-picture wheel docs clean
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -25,6 +25,7 @@ help:
 	@echo "make prove-decisions a million decisions of the evaluators of LHCb's trigger"
 	@echo "make prove-verifier  both certifiers on 10,000 models and as many changed files; needs Node"
 	@echo "make prove-verilog   a million rows through simulated Verilog, and its area by yosys"
+	@echo "make fuzz            the runtime and all that reads model files, on inputs that coverage chooses; needs Clang"
 	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
 	@echo "make figures         all studies: figures and numbers in results/, tables in docs/; QUICK=1: a try"
 	@echo "make trigger         the trigger study: sample, training, figures; QUICK=1: from the small sample"
@@ -115,6 +116,11 @@ prove-decisions: venv
 
 prove-verifier: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m bench.proofs.verifier
+
+fuzz: venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check --only-binary :all: --no-deps --upgrade --target build/atheris atheris==3.0.0
+	$(BIN)/python -m bench.fuzz.runtime $(if $(RUNS),--runs $(RUNS))
+	PYTHONPATH=build/atheris OMP_NUM_THREADS=1 $(BIN)/python -m bench.fuzz.model_files $(if $(RUNS),--runs $(RUNS))
 
 figures: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies $(if $(QUICK),--quick)

@@ -15,8 +15,8 @@ constexpr bool has_size(Unrolled<sizes...>, int n) {
 // group.
 template <class Sizes>
 constexpr bool can_sort(int n, SortingNetwork network) {
-    if (n == 1 || has_size(Sizes(), n)) return true;
-    if (network.first == network.last) return false;
+    if (has_size(Sizes(), n)) return true;
+    if (network.first == network.last) return n == 1;
     for (auto c = network.first; c != network.last; ++c)
         if (c->low >= c->high || c->high >= n) return false;
     return true;

@@ -1,0 +1,1 @@
+"""Fuzzing: inputs that coverage chooses, for the runtime and for all that reads model files."""
