@@ -13,20 +13,27 @@ export function snap(x, grid) {
   return (x / grid + BIG - BIG) * grid + 0;
 }
 
+/** Copy j of several, as computed from a number x. */
+function copyOf({ scaling, grid, precision }, j, x) {
+  const clamped = Math.min(Math.max((x - scaling.center[j]) * scaling.factor[j], -1), 1);
+  const snapped = grid === null ? clamped : snap(clamped, grid);
+  return precision === "float32" ? Math.fround(snapped) : snapped;
+}
+
+/** The smallest number at which copy j of several is +1. */
+export function topOf(model, j) {
+  return smallest((x) => copyOf(model, j, x) === 1);
+}
+
 /** Check the copies of a model. */
-export function checkCopies({ inputs, scaling, grid, precision }) {
-  const cast = precision === "float32" ? Math.fround : (x) => x;
-  const copy = (j, x) => {
-    const clamped = Math.min(Math.max((x - scaling.center[j]) * scaling.factor[j], -1), 1);
-    return cast(grid === null ? clamped : snap(clamped, grid));
-  };
+export function checkCopies(model) {
+  const { inputs, scaling } = model;
   for (let j = 0; j < scaling.n; j += 1) {
     const several = inputs.counts[inputs.sources[j]] > 1;
     demand(!several || !scaling.log[j], "a column with knots has a logarithm");
     if (j === 0 || inputs.sources[j] !== inputs.sources[j - 1]) continue;
     demand(apart(scaling, j - 1), `the tiles of copies ${j - 1} and ${j} overlap`);
-    const top = smallest((x) => copy(j - 1, x) === 1);
-    demand(copy(j, top) === -1, `copy ${j} leaves -1 before copy ${j - 1} reaches +1`);
+    demand(copyOf(model, j, topOf(model, j - 1)) === -1, `copy ${j} leaves -1 before copy ${j - 1} reaches +1`);
   }
 }
 

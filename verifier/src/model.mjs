@@ -55,7 +55,8 @@ class Model {
     this.clip = number(field(content, "clip"));
     const grid = field(content, "grid");
     this.grid = grid === null ? null : number(grid);
-    demand(get("provenance", new Map()) instanceof Map, "provenance is not an object");
+    this.provenance = get("provenance", new Map()); // decides nothing
+    demand(this.provenance instanceof Map, "provenance is not an object");
     const certificate = get("certificate", null);
     demand(certificate === null || certificate instanceof Map, "certificate is not an object");
     distinct(this.features, "features");

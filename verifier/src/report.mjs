@@ -14,11 +14,16 @@ export function verify(bytes) {
     return { ...facts(model), ...plain(judge(model)), slopes: slopesFor(model) };
   } catch (error) {
     const about = model === null ? {} : facts(model);
-    if (error instanceof CannotJudge) return { ...about, verdict: "CANNOT JUDGE", reason: error.message };
     if (error instanceof BadFile) return { verdict: "BAD FILE", reason: error.message };
-    if (error instanceof RangeError) return { verdict: "CANNOT JUDGE", reason: `it is too large (${error.message})` };
-    throw error;
+    return { ...about, ...refused(error) };
   }
+}
+
+/** No verdict, and why: there is no proof for what the model contains. Other errors are thrown on. */
+export function refused(error) {
+  if (error instanceof CannotJudge) return { verdict: "CANNOT JUDGE", reason: error.message };
+  if (error instanceof RangeError) return { verdict: "CANNOT JUDGE", reason: `it is too large (${error.message})` };
+  throw error;
 }
 
 /** 0 if every declared constraint holds, 1 if one does not, 2 if there is no verdict. */

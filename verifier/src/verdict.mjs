@@ -43,7 +43,9 @@ class Judgement {
       reason: null,
       lipschitzHolds: within,
       constants: found.map((bound) => bound.ratio),
-      errors: errors?.map((error) => error.all) ?? null, verdicts, missing, joint,
+      errors: errors?.map((error) => error.all) ?? null,
+      orders: errors?.map((error) => error.before) ?? null, // what decides directions
+      verdicts, missing, joint,
     };
   }
 

@@ -1,0 +1,66 @@
+// Content: everything that the scripts of a report read, and its parts in HTML.
+
+import { Controls } from "./controls.mjs";
+import { effects } from "./effects.mjs";
+import { figures } from "./figures.mjs";
+import { describeDecision, describeNetwork } from "./network.mjs";
+import { Outcomes } from "./outcomes.mjs";
+import { Rows, couldBeTarget } from "./rows.mjs";
+import { Scored } from "./scored.mjs";
+import { describeStatistics } from "./statistics.mjs";
+import { describeStops, presetsOf, shownRows, stopsOf } from "./stops.mjs";
+import { badge, escape, lead, proof } from "./words.mjs";
+
+const ADVICE = { target: "choose one above", shift: "" };
+
+/**
+ * What a report shows of an examined model and of a table or null.
+ *
+ * `options` are { target, unseen, threshold }; an `undefined` target is the one the model was trained on, if
+ * the table has it.
+ */
+export class Content {
+  constructor(found, title, table = null, options = {}) {
+    const { model } = found, threshold = options.threshold ?? null;
+    const named = new Outcomes(model, threshold, null).target;
+    this.targets = table === null ? [] : targetsOf(model, table, threshold);
+    this.target = options.target === undefined ? this.targets.find((name) => name === named) ?? null : options.target;
+    this.outcomes = new Outcomes(model, threshold, this.target);
+    const network = describeNetwork(model, found);
+    this.network = new isotone.Network(network);
+    this.rows = table === null ? null : new Rows(model, table, this.outcomes, { ...options, target: this.target });
+    this.scored = this.rows === null ? null : new Scored(this.network, this.outcomes, this.rows);
+    this.controls = new Controls(model, this.network, this.rows);
+    const start = this.controls.start(), measured = effects(this.controls, start);
+    this.data = {
+      network,
+      decision: describeDecision(model, found, this.outcomes.threshold),
+      outcomes: this.outcomes.describe(),
+      controls: this.controls.all().map((control, k) => ({ ...control, effect: measured[k] })),
+      start, sample: null, rivals: [], history: null, advice: ADVICE,
+      ...(this.rows === null ? {} : this.measured()),
+    };
+    this.parts = {
+      title: escape(title), lead: lead(model, this.outcomes), badge: badge(found),
+      figures: figures(model, this.outcomes, this.data), verdict: proof(model, found, this.outcomes),
+    };
+  }
+
+  measured() {
+    const { outcomes, rows, scored } = this, stops = stopsOf(outcomes, scored.scores[0]);
+    return {
+      sample: rows.describe(),
+      stops: describeStops(outcomes, rows, scored.scores[0], stops),
+      presets: presetsOf(this.controls, outcomes, rows, scored),
+      rows: shownRows(rows),
+      statistics: describeStatistics(outcomes, rows, scored),
+      robustness: null,
+    };
+  }
+}
+
+/** The columns of a table that the model might predict. */
+function targetsOf(model, table, threshold) {
+  const outcomes = new Outcomes(model, threshold, null), taken = model.inputs.columns.map((column) => column.name);
+  return table.names.filter((name) => !taken.includes(name) && couldBeTarget(table, name, outcomes));
+}

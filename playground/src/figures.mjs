@@ -1,0 +1,49 @@
+// Key figures: numbers that the report opens with, as HTML.
+
+import { escape, parametersOf } from "./words.mjs";
+
+/** The row of figures; without a table those that the model alone gives. */
+export function figures(model, outcomes, data) {
+  const found = [...measured(outcomes, data), rowsOf(data), identity(model)];
+  return `<dl class="figures">${found.map(toHtml).join("")}</dl>`;
+}
+
+function toHtml([name, text, about]) {
+  return `<div class="figure"><dt>${escape(name)}</dt><dd><strong>${escape(text)}</strong><span>${escape(about)}</span></dd></div>`;
+}
+
+function measured(outcomes, data) {
+  if (data.sample === null) return [directions(data)];
+  const metrics = new Map(data.statistics.metrics);
+  return [quality(outcomes, data, metrics), calibration(metrics)].filter((figure) => figure !== null);
+}
+
+/** How well the model ranks, recognizes or predicts. */
+function quality(outcomes, data, metrics) {
+  const share = metrics.get("share of variance explained (R²)"), right = metrics.get("accuracy");
+  if (outcomes.kind === "values") return share === undefined || share === null ? null : ["R²", share.toFixed(3), "of the variance explained"];
+  if (outcomes.kind === "classes") return right === undefined ? null : ["Accuracy", `${(100 * right).toFixed(1)} %`, "of rows recognized"];
+  const { ranking } = data.statistics.outputs[0];
+  return ranking === undefined ? null : ["AUC", ranking.area.toFixed(3), "area under the ROC curve; 0.5 is chance"];
+}
+
+function calibration(metrics) {
+  const error = metrics.get("mean absolute error"), off = metrics.get("calibration error");
+  if (error !== undefined) return ["Mean error", String(Number(error.toPrecision(4))), "absolute, per row"];
+  return off === undefined ? null : ["Calibration", `± ${(100 * off).toFixed(1)} %`, "mean gap between predicted and observed"];
+}
+
+function directions({ network }) {
+  const n = network.features.filter((_, i) => network.directions.some((row) => row[i] !== 0)).length;
+  return ["Proved directions", String(n), `of ${network.features.length} features`];
+}
+
+function rowsOf({ sample }) {
+  return sample === null
+    ? ["Table", "none", "drop one to measure the model"]
+    : ["Rows", sample.n.toLocaleString("en-US"), `of ${sample.name}`];
+}
+
+function identity(model) {
+  return ["Fingerprint", model.fingerprint.slice(0, 12), `${parametersOf(model).toLocaleString("en-US")} parameters`];
+}
