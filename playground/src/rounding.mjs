@@ -18,8 +18,8 @@ export function nearest(exact) {
 export function short(x, digits = 6) {
   if (!Number.isFinite(x)) return x;
   const rounded = Number(x.toPrecision(digits));
-  const isTie = Number(x.toPrecision(digits + 1)) === x && /5(e|$)/.test(x.toExponential(digits));
-  return isTie && /[13579](e|$)/.test(rounded.toExponential(digits - 1)) ? Number((2 * x - rounded).toPrecision(digits)) : rounded;
+  const isTie = Number(x.toPrecision(digits + 1)) === x && /5e/.test(x.toExponential(digits));
+  return isTie && /[13579]e/.test(rounded.toExponential(digits - 1)) ? Number((2 * x - rounded).toPrecision(digits)) : rounded;
 }
 
 /** A number as text with a few digits, not below (side 1) or not above (side -1) the number. */
