@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+READY = "() => window.location && typeof isotone === 'object' && isotone.app"
 SETTLED = """() => isotone.app.pending === null
     && isotone.app.drawnAt === document.body.clientWidth"""
 
@@ -52,15 +53,20 @@ def chromium() -> Iterator[Any]:
 
 
 @contextmanager
-def opened(browser: Any, path: Path, **options: Any) -> Iterator[Opened]:
-    """A report in a page of its own; whatever would leave the page is recorded and refused."""
+def opened(browser: Any, path: Path, ready: str = READY, **options: Any) -> Iterator[Opened]:
+    """A report in a page of its own; whatever would leave the page is recorded and refused.
+
+    Parameters
+    ----------
+    ready : script that tells when the page can be used; by default when a report is drawn
+    """
     context = browser.new_context(**options)
     page = context.new_page()
     found = Opened(page)
     address = path.resolve().as_uri()
 
     def judge(route: Any) -> None:
-        if route.request.url.startswith((address, "data:")):
+        if route.request.url.startswith((address, "data:", "blob:")):
             route.continue_()
         else:
             found.requests.append(route.request.url)
@@ -70,7 +76,8 @@ def opened(browser: Any, path: Path, **options: Any) -> Iterator[Opened]:
     page.on("console", lambda message: found.console.append(message.text))
     page.on("pageerror", lambda error: found.console.append(str(error)))
     page.goto(address)
-    page.wait_for_function("() => window.location && typeof isotone === 'object' && isotone.app")
-    found.settle()
+    page.wait_for_function(ready)
+    if ready == READY:
+        found.settle()
     yield found
     context.close()

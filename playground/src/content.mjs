@@ -11,13 +11,16 @@ import { describeStatistics } from "./statistics.mjs";
 import { describeStops, presetsOf, shownRows, stopsOf } from "./stops.mjs";
 import { badge, escape, lead, proof } from "./words.mjs";
 
-const ADVICE = { target: "choose one above", shift: "" };
+const ADVICE = {
+  target: "choose one above", shift: "", drawn: "evenly spaced",
+  rows: "Drop the table beside the model on the playground to see rows, too.",
+};
 
 /**
  * What a report shows of an examined model and of a table or null.
  *
- * `options` are { target, unseen, threshold }; an `undefined` target is the one the model was trained on, if
- * the table has it.
+ * `options` are { target, unseen, threshold, alone }; an `undefined` target is the one that the model was
+ * trained on, if the table has it. `alone` leaves the rows of the table out.
  */
 export class Content {
   constructor(found, title, table = null, options = {}) {
@@ -28,7 +31,7 @@ export class Content {
     this.outcomes = new Outcomes(model, threshold, this.target);
     const network = describeNetwork(model, found);
     this.network = new isotone.Network(network);
-    this.rows = table === null ? null : new Rows(model, table, this.outcomes, { ...options, target: this.target });
+    this.rows = table === null || options.alone ? null : new Rows(model, table, this.outcomes, { ...options, target: this.target });
     this.scored = this.rows === null ? null : new Scored(this.network, this.outcomes, this.rows);
     this.controls = new Controls(model, this.network, this.rows);
     const start = this.controls.start(), measured = effects(this.controls, start);

@@ -2,9 +2,9 @@
 
 /** An error that people are shown in three parts. */
 export class Problem extends Error {
-  constructor(given, must, advice) {
+  constructor(given, must, advice, more = {}) {
     super(`${given}; ${must}: ${advice}`);
-    this.told = { given, must, advice };
+    this.told = { given, must, advice, ...more };
   }
 }
 

@@ -89,7 +89,7 @@ function refuse({ inputs }, table, codes, known) {
   const missing = Number.isNaN(codes[c][row]);
   const given = `column ${quoted(column.name)} ${missing ? "is missing" : `holds ${quoted(cell ?? "")}`} in row ${row} of `
     + `${quoted(table.name)} (data rows, counted from 0), and ${count(known)}`;
-  throw new Problem(given, expected(column, missing), "correct such rows, or choose below what becomes of them");
+  throw new Problem(given, expected(column, missing), "correct such rows, or choose below what becomes of them", { unseen: true });
 }
 
 function count(known) {

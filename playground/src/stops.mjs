@@ -4,6 +4,7 @@ import { below, linspace, quantile, sorted } from "./quantiles.mjs";
 
 const N_STOPS = 100;
 const FINE = 2000; // stops are rounded to about this fraction of the range of the scores
+const MIN_GROUP = 20; // rows behind a median
 const MOST_ROWS = 2000; // of a table that the page shows one by one
 
 /** Round numbers among the scores, ascending, with the declared threshold; null without one. */
@@ -37,7 +38,8 @@ export function describeStops(outcomes, { y }, scores, stops) {
 }
 
 /** Rows to begin with, by name: medians of classes and of the lowest and highest scores, and single rows. */
-export function presetsOf(controls, outcomes, rows, { scores, probability }) {
+export function presetsOf(controls, outcomes, rows, scored) {
+  const { scores } = scored;
   const { y } = rows, groups = [];
   if (y !== null) outcomes.classes.slice(0, 8).forEach((_, k) => groups.push([`median of ${outcomes.name(k)}`, (row) => y[row] === k]));
   if (scores.length === 1) {
@@ -45,9 +47,9 @@ export function presetsOf(controls, outcomes, rows, { scores, probability }) {
     groups.push(["median of the lowest tenth of scores", (row) => scores[0][row] <= low]);
     groups.push(["median of the highest tenth of scores", (row) => scores[0][row] >= high]);
   }
-  const typical = groups.map(([name, has]) => [name, part(rows, has)]).filter(([, some]) => some.n > 0);
+  const typical = groups.map(([name, has]) => [name, part(rows, has)]).filter(([, some]) => some.n >= MIN_GROUP);
   const medians = typical.map(([name, some]) => ({ name, number: null, row: controls.start(some) }));
-  const single = extremes(outcomes, scores, probability).map(([name, k]) => ({ name, number: rows.numbers[k], row: rows.row(k) }));
+  const single = extremes(outcomes, rows, scored).map(([name, k]) => ({ name, number: rows.numbers[k], row: rows.row(k) }));
   return [...medians, ...single];
 }
 
@@ -57,7 +59,7 @@ function part(rows, has) {
   return { X, n: X[0].length };
 }
 
-function extremes(outcomes, scores, probability) {
+function extremes(outcomes, { y }, { scores, probability }) {
   const best = (values, of) => values.reduce((found, x, k) => (of(x) > of(values[found]) ? k : found), 0);
   if (outcomes.kind === "classes") {
     const surest = probability.slice(0, 8).map((values, k) => [`surest of ${outcomes.name(k)}`, best(values, (p) => p)]);
@@ -73,7 +75,9 @@ function extremes(outcomes, scores, probability) {
     ]);
   }
   const found = [["lowest score", best(scores[0], (x) => -x)], ["highest score", best(scores[0], (x) => x)]];
-  if (outcomes.threshold === null) return found;
+  if (outcomes.threshold === null) {
+    return y === null ? found : [...found, ["worst prediction", best(scores[0].map((x, row) => Math.abs(x - y[row])), (x) => x)]];
+  }
   return [...found, ["closest decision", best(scores[0], (x) => -Math.abs(x - outcomes.threshold))]];
 }
 

@@ -34,7 +34,7 @@ export function lead(model, outcomes) {
     return `Predicts ${target}${outcomes.outputs.length === 1 ? "a number" : `${outcomes.outputs.length} numbers`}, ${features}.`;
   }
   const p = 100 / (1 + isotone.elementary.monotoneExp(-outcomes.threshold));
-  const chance = outcomes.probability ? `, that is a probability of ${Number(p.toPrecision(4))} %` : "";
+  const chance = outcomes.probability ? `, that is a probability of ${Number(p.toPrecision(4))}\u00a0%` : "";
   return `Decides for ${bold(outcomes.name(1))} or against it ${features}: for it if the score is at least `
     + `${power(String(Number(outcomes.threshold.toPrecision(5))))}${chance}.`;
 }

@@ -3,10 +3,10 @@
 import { readModel } from "../../verifier/src/model.mjs";
 import { BadFile } from "../../verifier/src/refusal.mjs";
 import { Content } from "./content.mjs";
-import { Examination } from "./examination.mjs";
+import { Examination, keeps } from "./examination.mjs";
 import { Problem, quoted } from "./problem.mjs";
 import { readTable } from "./table.mjs";
-import { visible } from "./words.mjs";
+import { chain, visible } from "./words.mjs";
 
 /** The files that are open. */
 export class Session {
@@ -31,8 +31,11 @@ export class Session {
     Object.assign(this, { found, name });
     const { model, verdict, reason } = found, took = performance.now() - start;
     const columns = model.inputs.columns.map((column) => column.name);
-    const decides = model.nOutputs === 1;
-    return { kind: "Model", name, verdict, reason, took, columns, decides, fingerprint: model.fingerprint, declared: declaredOf(found) };
+    return {
+      kind: "Model", name, verdict, reason, took, columns, fingerprint: model.fingerprint,
+      decides: model.nOutputs === 1, logits: model.outputs === "logits",
+      directions: directionsOf(found), chain: chain(model),
+    };
   }
 
   answerTable({ name, bytes }) {
@@ -47,9 +50,9 @@ export class Session {
   }
 
   /** The report of the model and the table, as JSON, with its parts; and scores by output. */
-  answerReport({ target, unseen, threshold }) {
+  answerReport({ target, unseen, threshold, alone = false }) {
     const start = performance.now();
-    const content = new Content(this.found, this.name, this.table, { target, unseen, threshold });
+    const content = new Content(this.found, this.name, this.table, { target, unseen, threshold, alone });
     const { rows, scored, parts, targets } = content;
     return {
       kind: "Report", parts, targets, target: content.target, data: toJson(content.data), took: performance.now() - start,
@@ -72,9 +75,12 @@ function read(name, bytes) {
   }
 }
 
-/** How many directions are declared. */
-function declaredOf({ outputs, model }) {
-  return outputs.reduce((total, k) => total + model.directions[k].filter((sign) => sign !== 0).length, 0);
+/** How many directions are declared, and proved. */
+function directionsOf(found) {
+  const judged = found.outputs.flatMap((k) => found.model.inputs.encoded.map((_, i) => found.direction(k, i)));
+  const declared = judged.filter((v) => v !== null), kept = declared.filter(keeps).length;
+  if (declared.length === 0) return "no direction is declared";
+  return `${kept === declared.length ? `all ${kept}` : `${kept} of ${declared.length}`} declared directions proved`;
 }
 
 /** JSON in which every text is visible; what is not finite becomes null. */

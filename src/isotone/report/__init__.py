@@ -32,6 +32,14 @@ from isotone.report.stops import describe_stops, stops_of
 from isotone.report.verdict import escape
 from isotone.typing import Floats
 
+_ADVICE = {  # to those who look at a page that a command wrote
+    "target": "name one with --target",
+    "shift": "; give your own with --shift NAME=δ",
+    "rows": "With isotone report --embed-rows N it also shows rows on the map and offers single "
+    "rows to start from.",
+    "drawn": "drawn at random with a fixed seed",
+}
+
 
 @dataclass(frozen=True, repr=False)
 class Shown:
@@ -152,6 +160,7 @@ def content(
         "outcomes": outcomes.to_dict(),
         "controls": controls,
         "start": start_row(frozen, sample),
+        "advice": _ADVICE,
         "sample": None,
     }
     if sample is None:

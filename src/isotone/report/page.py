@@ -11,7 +11,7 @@ import base64
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import resources
 from typing import Any
@@ -46,30 +46,30 @@ SCRIPTS = (
 
 def assemble(parts: Mapping[str, str], data: Mapping[str, Any]) -> str:
     """The HTML text; parts by their marks in page.html are HTML already."""
-    style, scripts = _file("style.css"), [_file(name) for name in SCRIPTS]
+    style, scripts = read("style.css"), [read(name) for name in SCRIPTS]
     every = {
         **parts,
-        "policy": _policy(style, scripts),
+        "policy": policy([style], scripts),
         "style": style,
         "version": escape(isotone.__version__),
         "data": to_json(data),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
-    return _fill(_file("page.html"), every)
+    return fill(read("page.html"), every)
 
 
 def assemble_still(title: str, lead: str, body: str) -> str:
     """A page in the same style without scripts; `lead` and `body` are HTML already."""
-    style = _file("style.css")
+    style = read("style.css")
     parts = {
-        "policy": _policy(style, []),
+        "policy": policy([style], []),
         "title": escape(visible(title)),
         "style": style,
         "version": escape(isotone.__version__),
         "lead": lead,
         "body": body,
     }
-    return _fill(_file("still.html"), parts)
+    return fill(read("still.html"), parts)
 
 
 def excess(text: str) -> int:
@@ -105,21 +105,23 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _file(name: str) -> str:
+def read(name: str) -> str:
+    """A file of the page."""
     return resources.files("isotone.report").joinpath("web", name).read_text(encoding="utf-8")
 
 
-def _fill(template: str, parts: Mapping[str, str]) -> str:
+def fill(template: str, parts: Mapping[str, str]) -> str:
     """The template with parts at their marks; what a part holds is not looked at again."""
     pieces = template.split("%%")
     return "".join(parts[piece] if i % 2 else piece for i, piece in enumerate(pieces))
 
 
-def _policy(style: str, scripts: list[str]) -> str:
-    hashes = " ".join(_hash(script) for script in scripts) or "'none'"
+def policy(styles: Sequence[str], scripts: Sequence[str], more: str = "") -> str:
+    """A Content-Security-Policy that allows these styles and scripts, and nothing else."""
+    allowed = [" ".join(map(_hash, each)) or "'none'" for each in (scripts, styles)]
     return (
-        f"default-src 'none'; script-src {hashes}; style-src {_hash(style)}; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {allowed[0]}; style-src {allowed[1]}; "
+        f"img-src data: blob:; base-uri 'none'; form-action 'none'{more}"
     )
 
 

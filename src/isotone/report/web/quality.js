@@ -108,7 +108,7 @@ isotone.quality = (app, still) => {
     const several = outcomes.kind === "values" && outcomes.outputs.length > 1;
     if (!sample.target && !several) {
       lines.push("No target column is known, so nothing is said about how accurate the model is: "
-        + "name one with --target.");
+        + `${data.advice.target}.`);
     }
     if (sample.trained) {
       lines.push("The model was trained on a table of this name: on new rows it may do worse.");

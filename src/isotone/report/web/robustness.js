@@ -83,7 +83,7 @@ isotone.robustness = (app, still) => {
       node("tbody", {}, rows),
     ])]);
     const by = data.robustness.usual
-      ? "These are 1 % of each standard deviation; give your own with --shift NAME=δ."
+      ? `These are 1 % of each standard deviation${data.advice.shift}.`
       : "As given when the report was written.";
     const redraw = panels.panel(grid, "What if all columns are off at once?", (wide) => [
       ...(moves ? panels.histogram(wide, moves, "certified largest move of the prediction") : []),

@@ -1,8 +1,10 @@
 "use strict";
 /* The start of the page: which sections there are, and when they are drawn. */
-isotone.start = () => {
+isotone.start = (data) => {
   const { count } = isotone.charts;
-  const data = JSON.parse(document.getElementById("data").textContent);
+  if (isotone.closing) isotone.closing.abort(); // of another report in the same window
+  isotone.closing = new AbortController();
+  const { signal } = isotone.closing;
   const app = new isotone.Explorer(data);
   const still = []; // drawn when the view or the width changes, not with every row
   let drawn = "";
@@ -64,21 +66,21 @@ isotone.start = () => {
       if (window.innerWidth === width) return;
       width = window.innerWidth;
       app.changed();
-    });
+    }, { signal });
     window.addEventListener("scroll", () => {
       if (app.cards.length > app.curved.length) app.frame ||= requestAnimationFrame(() => {
         app.frame = null;
         drawSeen();
       });
-    }, { passive: true });
+    }, { passive: true, signal });
     window.addEventListener("hashchange", () => {
       if (!isotone.state.read(app)) return;
       refresh();
       app.changed();
-    });
+    }, { signal });
     window.addEventListener("beforeprint", () => {
       document.querySelectorAll("details").forEach((each) => { each.open = true; });
-    });
+    }, { signal });
     offerPage();
   }
 
@@ -90,7 +92,7 @@ isotone.start = () => {
       document.body.classList.add("one-page");
       window.print();
     });
-    window.addEventListener("afterprint", () => document.body.classList.remove("one-page"));
+    window.addEventListener("afterprint", () => document.body.classList.remove("one-page"), { signal });
   }
 
   function explain() {
@@ -111,11 +113,10 @@ isotone.start = () => {
     const { n, name } = data.sample;
     const some = data.rows.number.length;
     if (some === 0) {
-      return `It holds no row of ${name}, only counts, medians and ranges of columns. With isotone report --embed-rows N `
-        + "it also shows rows on the map and offers single rows to start from.";
+      return `It holds no row of ${name}, only counts, medians and ranges of columns. ${data.advice.rows}`;
     }
     if (some === n) return `It holds all ${count(n)} rows of ${name}.`;
-    return `It holds ${count(some)} of the ${count(n)} rows of ${name}, drawn at random with a fixed seed.`;
+    return `It holds ${count(some)} of the ${count(n)} rows of ${name}, ${data.advice.drawn}.`;
   }
 
   function training() {
@@ -127,4 +128,8 @@ isotone.start = () => {
     still.push(panels.panel(place, "Loss by epoch", (wide) => panels.losses(wide, data.history)));
   }
 };
-isotone.start();
+
+{
+  const held = document.getElementById("data");
+  if (held) isotone.start(JSON.parse(held.textContent));
+}
