@@ -23,7 +23,7 @@ help:
 	@echo "make prove           the proof that computed scores are monotone, checked by Coq; needs coq and Flocq"
 	@echo "make prove-bits      100 million comparisons of computed scores"
 	@echo "make prove-decisions a million decisions of the evaluators of LHCb's trigger"
-	@echo "make prove-verifier  both certifiers on 10,000 models and as many changed files; needs Node"
+	@echo "make prove-verifier  both certifiers on 10,000 models and as many changed files (PAGE=1: that of the playground); needs Node"
 	@echo "make prove-verilog   a million rows through simulated Verilog, and its area by yosys"
 	@echo "make fuzz            the runtime and all that reads model files, on inputs that coverage chooses; needs Clang"
 	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
@@ -115,7 +115,7 @@ prove-decisions: venv
 	$(BIN)/python -m bench.proofs.decisions
 
 prove-verifier: venv
-	OMP_NUM_THREADS=1 $(BIN)/python -m bench.proofs.verifier
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.proofs.verifier $(if $(PAGE),--page) $(if $(MODELS),--models $(MODELS))
 
 fuzz: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check --only-binary :all: --no-deps --upgrade --target build/atheris atheris==3.0.0

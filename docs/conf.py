@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ from typer.testing import CliRunner
 
 import isotone
 from isotone import cli
+
+_ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(_ROOT))
+from playground.page import assemble  # noqa: E402
 
 project = "isotone"
 version = release = isotone.__version__
@@ -41,7 +46,7 @@ nitpick_ignore_regex = [
 html_theme = "furo"
 html_title = f"isotone {release}"
 html_static_path = ["_static"]
-_SITE = Path(__file__).parent.parent / "build" / "site"  # where `demo.gallery` writes
+_SITE = _ROOT / "build" / "site"  # where `demo.gallery` writes
 html_extra_path = [str(_SITE)] if _SITE.exists() else []
 html_css_files = ["isotone.css"]
 html_math_renderer = "mathml"
@@ -87,6 +92,15 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", _as_written)
     app.connect("autodoc-skip-member", _skip)
     app.connect("doctree-read", _link_names)
+    app.connect("build-finished", _write_playground)
+
+
+def _write_playground(app: Sphinx, error: Exception | None) -> None:
+    """The page that opens model files; a fraction of a second, so that it is always there."""
+    if error is None and app.builder.format == "html":
+        path = Path(app.outdir) / "live" / "playground.html"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(assemble(), encoding="utf-8")
 
 
 def _link_names(app: Sphinx, doctree: nodes.document) -> None:

@@ -29,14 +29,38 @@ for (const questions of JSON.parse(fs.readFileSync(process.argv[2], "utf-8"))) {
 }
 """
 
+# What the page says of models, with all that `verifier/` says of them, a line each.
+VERIFY = """
+const fs = require("node:fs");
+const { Session } = modules["playground/src/worker.mjs"];
+const { verify } = modules["verifier/src/report.mjs"];
+for (const path of JSON.parse(fs.readFileSync(process.argv[2], "utf-8"))) {
+  const bytes = new Uint8Array(fs.readFileSync(path));
+  const said = new Session().answer({ kind: "Model", name: path, bytes });
+  const found = { ...verify(bytes), verdict: said.verdict ?? "BAD FILE" };
+  if (said.fingerprint) found.fingerprint = said.fingerprint;
+  fs.writeSync(1, `${JSON.stringify(found)}\\n`);
+}
+"""
+
 
 def ask(sessions: Sequence[Sequence[dict[str, Any]]]) -> list[list[dict[str, Any]]]:
     """What the worker answers to lists of questions."""
+    return _run(TAIL, sessions)
+
+
+def verify(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """What the page says of model files, as `rivals.verify` gives it."""
+    return _run(VERIFY, [str(path) for path in paths])
+
+
+def _run(tail: str, questions: Any) -> list[Any]:
+    """The lines that Node prints, given the worker, a script that asks it, and what to ask."""
     with tempfile.TemporaryDirectory() as folder:
-        program, questions = Path(folder) / "worker.js", Path(folder) / "questions.json"
-        program.write_text(bundle.program() + TAIL, encoding="utf-8")
-        questions.write_text(json.dumps(sessions))
-        run = subprocess.run(["node", program, questions], capture_output=True, text=True)
+        program, file = Path(folder) / "worker.js", Path(folder) / "questions.json"
+        program.write_text(bundle.program() + tail, encoding="utf-8")
+        file.write_text(json.dumps(questions))
+        run = subprocess.run(["node", program, file], capture_output=True, text=True)
     if run.returncode:
         raise RuntimeError(f"the worker crashed: {run.stderr[-2000:]}")
     return [json.loads(line) for line in run.stdout.splitlines()]

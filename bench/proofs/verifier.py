@@ -2,7 +2,8 @@
 
 `python -m bench.proofs.verifier --models 10000` draws so many models of every kind, many of them
 on the edge of what can be proved, changes each of their files, most with checksums that fit again,
-and compares what both certifiers say. Files on which they disagree are kept. Needs Node.
+and compares what both certifiers say. Files on which they disagree are kept. With `--page`, the
+second is the worker of the playground, the very script that its page runs. Needs Node.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0, help="seed of the first model")
     parser.add_argument("--kept", type=Path, default=Path("results/verifier"))
+    parser.add_argument("--page", action="store_true", help="ask the playground's worker")
     options = parser.parse_args()
     sys.path.insert(0, str(_ROOT / "tests"))  # which have the models
     warnings.simplefilter("ignore")
-    campaign = Campaign(options.kept)
+    campaign = Campaign(options.kept, "playgrounds" if options.page else "rivals")
     end = options.first + options.models
     for start in range(options.first, end, _BATCH):
         campaign.run(range(start, min(start + _BATCH, end)))
@@ -47,10 +49,11 @@ class Campaign:
     Parameters
     ----------
     kept : where files on which they disagree are kept
+    asked : the module whose `verify` is the second certifier
     """
 
-    def __init__(self, kept: Path) -> None:
-        self.kept = kept
+    def __init__(self, kept: Path, asked: str) -> None:
+        self.kept, self.asked = kept, asked
         self.outcomes: Counter[tuple[str, str, str]] = Counter()
         self.n_disagreements = 0
 
@@ -59,7 +62,8 @@ class Campaign:
         with tempfile.TemporaryDirectory() as folder:
             paths = [path for seed in seeds for path in _write(Path(folder), seed)]
             rivals: Any = importlib.import_module("rivals")
-            for path, theirs in zip(paths, rivals.verify(paths), strict=True):
+            asked: Any = importlib.import_module(self.asked)
+            for path, theirs in zip(paths, asked.verify(paths), strict=True):
                 self._count(path, rivals.Pair(path, theirs))
 
     def _count(self, path: Path, pair: Any) -> None:
