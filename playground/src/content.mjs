@@ -5,6 +5,7 @@ import { effects } from "./effects.mjs";
 import { figures } from "./figures.mjs";
 import { describeDecision, describeNetwork } from "./network.mjs";
 import { Outcomes } from "./outcomes.mjs";
+import { describeRobustness } from "./robustness.mjs";
 import { Rows, couldBeTarget } from "./rows.mjs";
 import { Scored } from "./scored.mjs";
 import { describeStatistics } from "./statistics.mjs";
@@ -30,6 +31,7 @@ export class Content {
     this.target = options.target === undefined ? this.targets.find((name) => name === named) ?? null : options.target;
     this.outcomes = new Outcomes(model, threshold, this.target);
     const network = describeNetwork(model, found);
+    this.model = model;
     this.network = new isotone.Network(network);
     this.rows = table === null || options.alone ? null : new Rows(model, table, this.outcomes, { ...options, target: this.target });
     this.scored = this.rows === null ? null : new Scored(this.network, this.outcomes, this.rows);
@@ -41,7 +43,7 @@ export class Content {
       outcomes: this.outcomes.describe(),
       controls: this.controls.all().map((control, k) => ({ ...control, effect: measured[k] })),
       start, sample: null, rivals: [], history: null, advice: ADVICE,
-      ...(this.rows === null ? {} : this.measured()),
+      ...(this.rows === null ? {} : this.measured(found, measured)),
     };
     this.parts = {
       title: escape(title), lead: lead(model, this.outcomes), badge: badge(found),
@@ -49,15 +51,17 @@ export class Content {
     };
   }
 
-  measured() {
+  measured(found, effect) {
     const { outcomes, rows, scored } = this, stops = stopsOf(outcomes, scored.scores[0]);
+    const single = found.model.nOutputs === 1 || outcomes.kind === "classes";
+    const decision = single ? describeDecision(found.model, found, outcomes.threshold ?? 0) : null;
     return {
       sample: rows.describe(),
       stops: describeStops(outcomes, rows, scored.scores[0], stops),
       presets: presetsOf(this.controls, outcomes, rows, scored),
       rows: shownRows(rows),
       statistics: describeStatistics(outcomes, rows, scored),
-      robustness: null,
+      robustness: describeRobustness(this, decision, effect, stops),
     };
   }
 }

@@ -1,5 +1,6 @@
 // Key figures: numbers that the report opens with, as HTML.
 
+import { decimal } from "./rounding.mjs";
 import { escape, parametersOf } from "./words.mjs";
 
 /** The row of figures; without a table those that the model alone gives. */
@@ -8,14 +9,14 @@ export function figures(model, outcomes, data) {
   return `<dl class="figures">${found.map(toHtml).join("")}</dl>`;
 }
 
-function toHtml([name, text, about]) {
-  return `<div class="figure"><dt>${escape(name)}</dt><dd><strong>${escape(text)}</strong><span>${escape(about)}</span></dd></div>`;
+function toHtml([name, text, about, id]) {
+  return `<div class="figure"${id ? ` id="${id}"` : ""}><dt>${escape(name)}</dt><dd><strong>${escape(text)}</strong><span>${escape(about)}</span></dd></div>`;
 }
 
 function measured(outcomes, data) {
   if (data.sample === null) return [directions(data)];
   const metrics = new Map(data.statistics.metrics);
-  return [quality(outcomes, data, metrics), calibration(metrics)].filter((figure) => figure !== null);
+  return [quality(outcomes, data, metrics), calibration(metrics), certified(data)].filter((figure) => figure !== null);
 }
 
 /** How well the model ranks, recognizes or predicts. */
@@ -31,6 +32,14 @@ function calibration(metrics) {
   const error = metrics.get("mean absolute error"), off = metrics.get("calibration error");
   if (error !== undefined) return ["Mean error", String(Number(error.toPrecision(4))), "absolute, per row"];
   return off === undefined ? null : ["Calibration", `± ${(100 * off).toFixed(1)} %`, "mean gap between predicted and observed"];
+}
+
+function certified({ robustness, stops }) {
+  if (robustness === null) return null;
+  const about = "if every number is off by up to 1 % of its spread";
+  if (robustness.moves) return ["Certified move", `≤ ${decimal(robustness.moves.most, 1, 3)}`, `in 95 % of rows ${about}`, "figure-certified"];
+  const share = robustness.certified[stops === null ? 0 : stops.start];
+  return ["Certified decisions", `${(Math.floor(share * 1000 + 1e-9) / 10).toFixed(1)} %`, about, "figure-certified"];
 }
 
 function directions({ network }) {

@@ -18,19 +18,24 @@ export function nearest(exact) {
 export function short(x, digits = 6) {
   if (!Number.isFinite(x)) return x;
   const rounded = Number(x.toPrecision(digits));
-  const isTie = Number(x.toPrecision(digits + 1)) === x && /5e/.test(x.toExponential(digits));
+  const isTie = new RegExp(`\\.\\d{${digits - 1}}50*e`).test(x.toExponential(digits + 60)); // all digits of such an x
   return isTie && /[13579]e/.test(rounded.toExponential(digits - 1)) ? Number((2 * x - rounded).toPrecision(digits)) : rounded;
 }
 
-/** A number as text with a few digits, not below (side 1) or not above (side -1) the number. */
+/** A number as HTML with a few digits, not below (side 1) or not above (side -1) the number. */
 export function digits(x, side, most = 4) {
+  return power(decimal(x, side, most));
+}
+
+/** The same as text. */
+export function decimal(x, side, most = 4) {
   if (!Number.isFinite(x) || x === 0) return String(x);
   let rounded = Number(x.toPrecision(most));
   if (side * (rounded - x) < 0) {
     const unit = 10 ** (Math.floor(Math.log10(Math.abs(x))) - most + 1);
     rounded = Number((rounded + side * unit).toPrecision(most));
   }
-  return power(String(rounded));
+  return String(rounded);
 }
 
 /** 1.2e-8 as people write it, in HTML. */

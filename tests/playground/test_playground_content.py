@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(not is_available(), reason="node is not installe
 NAMES = ("income", "debt", "age")
 SHARP = (".error", ".errors", "exact")  # bounds that the exact arithmetic makes smaller
 # what is measured by pairs of rows, or not computed in the browser
-OTHER = (".effect", ".robustness", ".advice", ".rivals", ".history", ".presets")
+OTHER = (".effect", ".usual", ".advice", ".rivals", ".history", ".presets")
 MODELS: dict[str, Any] = {
     "plain": small,
     "logarithms": paper,
