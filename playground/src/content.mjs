@@ -1,17 +1,20 @@
 // Content: everything that the scripts of a report read, and its parts in HTML.
 
 import { Controls } from "./controls.mjs";
-import { effects } from "./effects.mjs";
+import { effects } from "./tables/effects.mjs";
 import { figures } from "./figures.mjs";
+import { escape } from "./markup.mjs";
 import { describeDecision, describeNetwork } from "./network.mjs";
 import { Outcomes } from "./outcomes.mjs";
-import { describeRobustness } from "./robustness.mjs";
-import { Rows, couldBeTarget } from "./rows.mjs";
-import { Scored } from "./scored.mjs";
-import { describeStatistics } from "./statistics.mjs";
-import { describeStops, presetsOf, shownRows, stopsOf } from "./stops.mjs";
-import { badge, escape, lead, proof } from "./words.mjs";
+import { Problem, quoted } from "./problem.mjs";
+import { describeRobustness } from "./tables/robustness.mjs";
+import { Rows, couldBeTarget } from "./tables/rows.mjs";
+import { Scored } from "./tables/scored.mjs";
+import { describeStatistics } from "./tables/statistics.mjs";
+import { describeStops, presetsOf, shownRows, stopsOf } from "./tables/stops.mjs";
+import { badge, lead, parametersOf, proof } from "./words.mjs";
 
+const MOST_PARAMETERS = 1e6;
 const ADVICE = {
   target: "choose one above", shift: "", drawn: "evenly spaced",
   rows: "Drop the table beside the model on the playground to see rows, too.",
@@ -26,6 +29,7 @@ const ADVICE = {
 export class Content {
   constructor(found, title, table = null, options = {}) {
     const { model } = found, threshold = options.threshold ?? null;
+    refuseLarge(model, title);
     const named = new Outcomes(model, threshold, null).target;
     this.targets = table === null ? [] : targetsOf(model, table, threshold);
     this.target = options.target === undefined ? this.targets.find((name) => name === named) ?? null : options.target;
@@ -33,7 +37,8 @@ export class Content {
     const network = describeNetwork(model, found);
     this.model = model;
     this.network = new isotone.Network(network);
-    this.rows = table === null || options.alone ? null : new Rows(model, table, this.outcomes, { ...options, target: this.target });
+    const read = () => new Rows(model, table, this.outcomes, { ...options, target: this.target });
+    this.rows = table === null || options.alone ? null : read();
     this.scored = this.rows === null ? null : new Scored(this.network, this.outcomes, this.rows);
     this.controls = new Controls(model, this.network, this.rows);
     const start = this.controls.start(), measured = effects(this.controls, start);
@@ -64,6 +69,17 @@ export class Content {
       robustness: describeRobustness(this, decision, effect, stops),
     };
   }
+}
+
+/** Sliders of a model that takes long would not move. */
+function refuseLarge(model, name) {
+  const n = parametersOf(model);
+  if (n <= MOST_PARAMETERS) return;
+  throw new Problem(
+    `${quoted(name)} has ${n.toLocaleString("en-US")} parameters`,
+    `this page shows reports of models with up to ${MOST_PARAMETERS.toLocaleString("en-US")}`,
+    "use isotone certify and isotone score, which have no such limit",
+  );
 }
 
 /** The columns of a table that the model might predict. */

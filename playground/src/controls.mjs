@@ -1,6 +1,6 @@
 // Controls: the sliders and choices of the page, one for every column of a table.
 
-import { counts, lowerQuantile, quantile, sorted } from "./quantiles.mjs";
+import { counts, lowerQuantile, quantile, sorted } from "./tables/quantiles.mjs";
 import { short } from "./rounding.mjs";
 
 const N_BINS = 40;

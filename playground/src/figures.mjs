@@ -1,7 +1,8 @@
 // Key figures: numbers that the report opens with, as HTML.
 
+import { escape } from "./markup.mjs";
 import { decimal } from "./rounding.mjs";
-import { escape, parametersOf } from "./words.mjs";
+import { parametersOf } from "./words.mjs";
 
 /** The row of figures; without a table those that the model alone gives. */
 export function figures(model, outcomes, data) {
@@ -10,7 +11,8 @@ export function figures(model, outcomes, data) {
 }
 
 function toHtml([name, text, about, id]) {
-  return `<div class="figure"${id ? ` id="${id}"` : ""}><dt>${escape(name)}</dt><dd><strong>${escape(text)}</strong><span>${escape(about)}</span></dd></div>`;
+  return `<div class="figure"${id ? ` id="${id}"` : ""}><dt>${escape(name)}</dt>`
+    + `<dd><strong>${escape(text)}</strong><span>${escape(about)}</span></dd></div>`;
 }
 
 function measured(outcomes, data) {
@@ -21,9 +23,11 @@ function measured(outcomes, data) {
 
 /** How well the model ranks, recognizes or predicts. */
 function quality(outcomes, data, metrics) {
-  const share = metrics.get("share of variance explained (R²)"), right = metrics.get("accuracy");
-  if (outcomes.kind === "values") return share === undefined || share === null ? null : ["R²", share.toFixed(3), "of the variance explained"];
-  if (outcomes.kind === "classes") return right === undefined ? null : ["Accuracy", `${(100 * right).toFixed(1)} %`, "of rows recognized"];
+  const share = metrics.get("share of variance explained (R²)") ?? null, right = metrics.get("accuracy") ?? null;
+  if (outcomes.kind === "values") return share === null ? null : ["R²", share.toFixed(3), "of the variance explained"];
+  if (outcomes.kind === "classes") {
+    return right === null ? null : ["Accuracy", `${(100 * right).toFixed(1)} %`, "of rows recognized"];
+  }
   const { ranking } = data.statistics.outputs[0];
   return ranking === undefined ? null : ["AUC", ranking.area.toFixed(3), "area under the ROC curve; 0.5 is chance"];
 }
@@ -36,8 +40,8 @@ function calibration(metrics) {
 
 function certified({ robustness, stops }) {
   if (robustness === null) return null;
-  const about = "if every number is off by up to 1 % of its spread";
-  if (robustness.moves) return ["Certified move", `≤ ${decimal(robustness.moves.most, 1, 3)}`, `in 95 % of rows ${about}`, "figure-certified"];
+  const about = "if every number is off by up to 1 % of its spread", { moves } = robustness;
+  if (moves) return ["Certified move", `≤ ${decimal(moves.most, 1, 3)}`, `in 95 % of rows ${about}`, "figure-certified"];
   const share = robustness.certified[stops === null ? 0 : stops.start];
   return ["Certified decisions", `${(Math.floor(share * 1000 + 1e-9) / 10).toFixed(1)} %`, about, "figure-certified"];
 }

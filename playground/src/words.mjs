@@ -1,33 +1,26 @@
-// Words: what is proved and what is not, and how a row becomes a score, as HTML.
+// Words: what is proved and what is not, as HTML.
 
+import { chain } from "./chain.mjs";
 import { keeps } from "./examination.mjs";
+import { bold, escape, listed } from "./markup.mjs";
 import { digits, power } from "./rounding.mjs";
 
 const WORDS = { 1: "only rises", "-1": "only falls", 0: "free" };
 const ARROWS = { 1: "↗", "-1": "↘", 0: "↕" };
-const MOST_MARKS = 12, MOST_NAMES = 8;
+const MOST_MARKS = 12;
+const HEADS = [
+  "feature", "declared, when the feature rises", "change of the score for one more unit", "proved for exact arithmetic",
+  "proved for computed numbers",
+];
 
-/** Text from a file as HTML that shows it, whatever it holds. */
-export function escape(text) {
-  const marks = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;" };
-  return visible(text).replace(/[&<>"']/g, (c) => marks[c]);
-}
-
-/** Text without characters that could break a line or reorder a page. */
-export function visible(text) {
-  return text.replace(/[\p{C}\p{Z}]/gu, (c) => (c === " " ? c : "\ufffd"));
-}
-
-const bold = (text) => `<b>${escape(text)}</b>`;
-const listed = (names) => names.slice(0, MOST_NAMES).join(", ")
-  + (names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} others` : "");
 const either = (names) => (names.length === 1 ? bold(names[0]) : `one of ${listed(names.map(bold))}`);
 
 /** One sentence about what the model does. */
 export function lead(model, outcomes) {
   const n = model.inputs.columns.length, features = `from ${n} feature${n > 1 ? "s" : ""}`;
   if (outcomes.kind === "classes") {
-    return `Tells ${listed(outcomes.classes.map((_, k) => bold(outcomes.name(k))))} apart ${features}; the largest probability decides.`;
+    const names = outcomes.classes.map((_, k) => bold(outcomes.name(k)));
+    return `Tells ${listed(names)} apart ${features}; the largest probability decides.`;
   }
   if (outcomes.kind === "values") {
     const target = outcomes.target === null ? "" : `${bold(outcomes.target)}, `;
@@ -64,21 +57,25 @@ function head(found) {
 /** The section about proofs, the way from a row to a score, and the fingerprint. */
 export function proof(model, found, outcomes) {
   const items = (lines) => `<ul>${lines.map((line) => `<li>${line}</li>`).join("")}</ul>`;
-  return `<p class="${found.holds ? "good" : "bad"}"><strong>${head(found)}.</strong> Recomputed in this browser from the numbers of `
-    + `the file, in exact rational arithmetic.</p>${items(sentences(model, found, outcomes))}`
+  const how = "Recomputed in a browser from the numbers of the file, in exact rational arithmetic.";
+  const judged = found.verdict === "CANNOT JUDGE" ? "" : ` ${how}`;
+  return `<p class="${found.holds ? "good" : "bad"}"><strong>${head(found)}.</strong>${judged}</p>${items(sentences(model, found, outcomes))}`
     + found.outputs.map((k) => table(found, outcomes, k)).join("")
     + `<h3>How a row becomes a score</h3>${items(chain(model))}`
     + `<h3>What is not guaranteed</h3>${items(limits(model, found))}${identity(model)}`;
 }
 
 function sentences(model, found, outcomes) {
-  if (found.verdict === "CANNOT JUDGE") return [`There is no proof for this model here: ${escape(found.reason)}. Use isotone certify.`];
+  if (found.verdict === "CANNOT JUDGE") return [`There is no proof here, as ${escape(found.reason)}: use isotone certify.`];
   const all = found.outputs.flatMap((k) => [1, -1].flatMap((sign) => directionOf(found, subject(outcomes, k), k, sign)));
-  if (found.verdicts.length === 0 && found.joint.length === 0) all.push("No direction is declared: every feature may push the score up or down.");
+  if (found.verdicts.length === 0 && found.joint.length === 0) {
+    all.push("No direction is declared: every feature may push the score up or down.");
+  }
   all.push(guarantee(model, found));
   for (const v of found.joint) {
     const along = v.direction.map(([name, rate]) => `${escape(name)} ${power(String(rate))}`).join(", ");
-    all.push(`When columns move together at the rates ${along}, ${v.real ? "the exact score never falls" : "the score may fall: NOT proved"}.`);
+    const says = v.real ? "the exact score never falls" : "the score may fall: NOT proved";
+    all.push(`When columns move together at the rates ${along}, ${says}.`);
   }
   for (const v of found.missing) {
     const word = v.direction < 0 ? "higher" : "lower";
@@ -87,7 +84,8 @@ function sentences(model, found, outcomes) {
   }
   const most = Math.max(...found.constants.map((bound) => bound.up()));
   all.push(found.lipschitzHolds
-    ? `The slope limit λ is respected: at most ${digits(most, 1)} × λ. No feature can move the score faster than the table below allows.`
+    ? `The slope limit λ is respected: at most ${digits(most, 1)} × λ. No feature can move the score faster than the table `
+      + "below allows."
     : `The slope limit λ is EXCEEDED: ${digits(most, 1)} × λ. The table below shows the bounds found.`);
   return all;
 }
@@ -101,10 +99,12 @@ function directionOf(found, about, k, sign) {
   const exact = judged.some(([, v]) => v.computed === null) ? "In exact arithmetic: " : "";
   const lines = [];
   if (kept.length) {
-    lines.push(`${exact}${about} never ${other} when ${either(kept)} rises and everything else stays the same: it ${word} or does not change.`);
+    lines.push(`${exact}${about} never ${other} when ${either(kept)} rises and everything else stays the same: it ${word} `
+      + "or does not change.");
   }
   if (lost.length) {
-    lines.push(`<strong class="bad">Not proved:</strong> ${about} should never ${other.slice(0, -1)} when ${either(lost)} rises, but it may.`);
+    lines.push(`<strong class="bad">Not proved:</strong> ${about} should never ${other.slice(0, -1)} when ${either(lost)} `
+      + "rises, but it may.");
   }
   return lines;
 }
@@ -132,9 +132,9 @@ function guarantee({ ofClasses, outputs, grid }, found) {
 function table(found, outcomes, k) {
   const { encoded } = found.model.inputs;
   const rows = encoded.map((name, i) => rowOf(found, name, k, i)).join("");
-  const heads = ["feature", "declared, when the feature rises", "change of the score for one more unit", "proved for exact arithmetic", "proved for computed numbers"];
-  const body = `<thead><tr>${heads.map((text) => `<th>${text}</th>`).join("")}</tr></thead><tbody>${rows}</tbody>`;
-  const made = `<div class="scroll tall" tabindex="0" role="region" aria-label="Table of features"><table class="verdicts">${body}</table></div>`;
+  const body = `<thead><tr>${HEADS.map((text) => `<th>${text}</th>`).join("")}</tr></thead><tbody>${rows}</tbody>`;
+  const scroll = 'class="scroll tall" tabindex="0" role="region" aria-label="Table of features"';
+  const made = `<div ${scroll}><table class="verdicts">${body}</table></div>`;
   if (found.outputs.length === 1) return made;
   const name = outcomes.classes.length ? outcomes.name(k) : outcomes.outputs[k];
   return `<details${k === 0 ? " open" : ""}><summary>${escape(name)}</summary>${made}</details>`;
@@ -149,41 +149,6 @@ function rowOf(found, name, k, i) {
     + `<td>${judged === null ? "–" : mark(judged.real)}</td><td>${computed}</td></tr>`;
 }
 
-/** The way from a raw row to the score, step by step. */
-export function chain(model) {
-  const { inputs, scaling, clip, grid, precision, n, nOutputs, steps } = model;
-  const kinds = inputs.columns.map(columnWords);
-  const logs = inputs.encoded.filter((_, i) => scaling.log[inputs.firsts[i]]);
-  const knots = inputs.encoded.filter((_, i) => inputs.counts[i] > 1);
-  const lines = [`${inputs.columns.length} column${inputs.columns.length > 1 ? "s" : ""} of a table: ${listed(kinds)}.`];
-  lines.push(`Every feature is moved and scaled by stored numbers${logs.length ? `; of ${listed(logs.map(bold))} after its logarithm` : ""}.`);
-  if (knots.length) lines.push(`${listed(knots.map(bold))} enter${knots.length === 1 ? "s" : ""} as several copies, each of which moves between two knots.`);
-  lines.push(`${n} input${n > 1 ? "s" : ""} of the network: clamped to ±${clip}${knots.length ? ", copies to ±1," : ""} and `
-    + `${grid === null ? "not rounded" : `rounded to multiples of 2<sup>${power(String(Math.log2(grid)))}</sup>`}, in ${precision}.`);
-  lines.push(`The network g: ${stepWords(steps)}.`);
-  const tail = model.outputs === "logits" ? "; its probability is a fixed increasing function of it" : "";
-  lines.push(`${nOutputs === 1 ? "The score is" : `Each of ${nOutputs} scores is`} g plus a stored multiple of every input, which makes it monotone${tail}.`);
-  return lines;
-}
-
-function columnWords({ name, kind, categories, pooled, fill }) {
-  const missing = fill === null && !categories.includes(null) ? "" : ", may be missing";
-  if (kind === "number") return `${bold(name)} (number${missing})`;
-  const n = categories.filter((text) => text !== null).length + pooled;
-  return `${bold(name)} (${n} ${kind === "ordered" ? "ordered " : ""}categories${missing})`;
-}
-
-function stepWords(steps) {
-  if (steps.length === 0) return "nothing";
-  return steps.map((step) => {
-    if (step.kind === "dense") return `${step.nIn} → ${step.nOut} units`;
-    if (step.kind === "sort") return step.groupSize === 1 ? "as they are" : `sorted in groups of ${step.groupSize}`;
-    if (step.kind === "pointwise") return step.name;
-    const inner = step.members.map(stepWords), same = inner.every((text) => text === inner[0]);
-    return same ? `the weighted sum of ${inner.length} networks, each ${inner[0]}` : `the weighted sum of (${inner.join("), (")})`;
-  }).join(", ");
-}
-
 function limits(model, found) {
   const lines = [
     "That the model is accurate, fair or useful, on these or on other rows.",
@@ -191,18 +156,21 @@ function limits(model, found) {
       + "changes while all others stay the same.",
   ];
   if (model.directions.flat().includes(0)) lines.push("The direction of features marked free; only their slope is bounded.");
-  lines.push(`That a feature still counts far away: beyond the clamp, or its outermost knots, the score is constant.`);
-  if (model.grid !== null) lines.push("That computed scores change smoothly: features are rounded, so scores change in tiny steps.");
+  lines.push("That a feature still counts far away: beyond the clamp, or its outermost knots, the score is constant.");
+  if (model.grid !== null) {
+    lines.push("That computed scores change smoothly: features are rounded, so scores change in tiny steps.");
+  }
   if (found.errors !== null) {
     const error = Math.max(...found.errors.map((each) => each.up()));
-    lines.push(`That the computed score is the exact one; it is off by at most ${digits(error, 1)}, which every statement here allows for.`);
+    lines.push(`That the computed score is the exact one; it is off by at most ${digits(error, 1)}, which every statement `
+      + "here allows for.");
   }
   return lines;
 }
 
 function identity(model) {
   const rows = [
-    ["fingerprint", `<code>${model.fingerprint}</code> (SHA-256 of every number of the model; <code>isotone certify</code> prints it)`],
+    ["fingerprint", `<code>${model.fingerprint}</code> (SHA-256 of every number of the model; isotone certify prints it)`],
     ["parameters", parametersOf(model).toLocaleString("en-US")],
     ["made from", escape(origin(model.provenance))],
   ];

@@ -2,11 +2,12 @@
 
 import { readModel } from "../../verifier/src/model.mjs";
 import { BadFile } from "../../verifier/src/refusal.mjs";
+import { chain } from "./chain.mjs";
 import { Content } from "./content.mjs";
 import { Examination, keeps } from "./examination.mjs";
+import { visible } from "./markup.mjs";
 import { Problem, quoted } from "./problem.mjs";
-import { readTable } from "./table.mjs";
-import { chain, visible } from "./words.mjs";
+import { readTable } from "./tables/table.mjs";
 
 /** The files that are open. */
 export class Session {

@@ -84,14 +84,15 @@ isotone.Panel = class {
   tellReport({ targets, target, took, scores, numbers, nRows }) {
     const { node, count } = isotone.numbers;
     const { app } = this;
-    const all = numbers && numbers.length === nRows ? `${count(nRows)} rows` : `${count(numbers?.length ?? 0)} of ${count(nRows)} rows`;
-    this.say(scores ? `${all} scored and looked at in ${count(Math.max(Math.round(took), 1))} ms.` : "");
+    const all = numbers?.length === nRows ? "" : `${count(numbers?.length ?? 0)} of `;
+    this.say(scores ? `${all}${count(nRows)} rows scored and looked at in ${count(Math.max(Math.round(took), 1))} ms.` : "");
     const fields = [];
     if (app.table) fields.push(...this.tableFields(targets, target));
     if (app.model.decides) fields.push(this.threshold());
     if (scores) fields.push(this.save("Scores as CSV", () => [app.scores(), "text/csv", "scores.csv"]));
     fields.push(this.save("Report as HTML", () => [app.page(), "text/html", "report.html"]));
-    this.at("options").replaceChildren(...fields.map((field) => (field.tagName === "BUTTON" ? field : node("label", {}, [field].flat()))));
+    const made = fields.map((field) => (Array.isArray(field) ? node("label", {}, field) : field));
+    this.at("options").replaceChildren(...made);
     this.at("options").hidden = false;
   }
 
@@ -102,9 +103,9 @@ isotone.Panel = class {
       app.change({ target: k === 0 ? null : names[k] })
     ));
     const rules = ["error", "missing", "skip"];
-    const unseen = this.choice("unseen", ["stop", "treat as missing", "leave out"], rules.indexOf(app.asked.unseen || "error"), (k) => (
-      app.change({ unseen: rules[k] })
-    ));
+    const words = ["stop", "treat as missing", "leave out"];
+    const now = rules.indexOf(app.asked.unseen || "error");
+    const unseen = this.choice("unseen", words, now, (k) => app.change({ unseen: rules[k] }));
     const asks = this.unseen || app.asked.unseen; // once a row held such a value
     return [["target column", chosen], ...(asks ? [["rows with values never seen in training", unseen]] : [])];
   }
@@ -122,7 +123,8 @@ isotone.Panel = class {
     const { node } = isotone.numbers;
     const { app } = this;
     const box = node("input", {
-      type: "number", id: "threshold-box", step: "any", value: app.asked.threshold ?? "", placeholder: app.model.logits ? "0" : "none",
+      type: "number", id: "threshold-box", step: "any", value: app.asked.threshold ?? "",
+      placeholder: app.model.logits ? "0" : "none",
     });
     box.addEventListener("change", () => {
       app.change({ threshold: box.value === "" ? null : Number(box.value) });

@@ -54,7 +54,7 @@ isotone.Playground = class {
   /* Whether a file was understood. */
   async read(file) {
     const isTable = this.isTable(file);
-    this.panel.say(`Reading ${file.name} …`);
+    this.panel.say(`${isTable ? "Reading" : "Reading and checking"} ${file.name} …`);
     const bytes = new Uint8Array(await file.arrayBuffer());
     const answer = await this.ask({ kind: isTable ? "Table" : "Model", name: file.name, bytes });
     if (answer.kind === "Problem") {
@@ -82,7 +82,17 @@ isotone.Playground = class {
       this.panel.tellProblem(answer);
       answer = await this.ask({ kind: "Report", ...this.asked, alone: true });
     }
-    this.show(answer);
+    if (answer.kind === "Problem") this.hide(answer);
+    else this.show(answer);
+  }
+
+  /* There is nothing to show of this model but its verdict. */
+  hide(problem) {
+    this.panel.tellProblem(problem);
+    this.panel.say("");
+    document.getElementById("options").hidden = true;
+    document.getElementById("report").hidden = true;
+    document.body.classList.add("opened");
   }
 
   /* Put a report into the page. */
@@ -148,6 +158,7 @@ isotone.Playground = class {
     const text = JSON.stringify(data).replace(/[<>&\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
     const own = [...document.querySelectorAll("script:not([type])")].map((script) => script.textContent);
     const scripts = own.slice(0, -2).map((script) => `<script>${script}<\/script>`).join("\n"); // without the playground's
-    return this.fill(this.blank, { ...this.shown.parts, data: text, style: document.querySelector("style").textContent, scripts });
+    const style = document.querySelector("style").textContent;
+    return this.fill(this.blank, { ...this.shown.parts, data: text, style, scripts });
   }
 };

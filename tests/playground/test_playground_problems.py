@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import playgrounds
-from networks import mixed, small
+from candidates import draw_model
+from isotone.frozen.reference import score
+from isotone.frozen.steps import Dense
+from networks import by_hand, mixed, small
 from playground import bundle
 from playgrounds import people
 from rivals import is_available
@@ -141,7 +147,7 @@ def test_all_that_the_worker_needs_is_joined() -> None:
     assert {"rational.mjs", "verdict.mjs", "modelfile.mjs"} <= set(names)
     assert "command.mjs" not in names  # which needs Node
     folder = bundle.ENTRY.parent
-    assert {path.name for path in folder.glob("*.mjs")} <= set(names)
+    assert {path.name for path in folder.rglob("*.mjs")} <= set(names)
     assert "\nimport " not in bundle.program()
     assert "\nexport " not in bundle.program()
 
@@ -154,3 +160,37 @@ def test_columns_may_have_any_order_and_company(tmp_path: Path) -> None:
     questions = [playgrounds.model(path), playgrounds.table(file), {"kind": "Report"}]
     ((_, _, shown),) = playgrounds.ask([questions])
     assert shown["scores"][0] == frozen.score(pd.read_csv(file, dtype=str)).tolist()
+
+
+def test_a_model_that_would_make_the_page_slow_is_judged_but_not_shown(tmp_path: Path) -> None:
+    wide = np.full((1000, 1), 2.0**-11)
+    steps = (
+        Dense(wide, np.zeros(1000)),
+        Dense(np.full((1000, 1000), 2.0**-11), np.zeros(1000)),
+        Dense(wide.T, np.zeros(1)),
+    )
+    replace(by_hand(1.0), steps=steps).save(path := tmp_path / "m.isotone")
+    ((opened, shown),) = playgrounds.ask([[playgrounds.model(path), {"kind": "Report"}]])
+    assert opened["verdict"] == "HOLDS"
+    assert "“m.isotone” has 1,004,001 parameters; this page shows reports of models with" in told(
+        shown
+    )
+
+
+@pytest.mark.parametrize("first", [0, 12, 24])
+def test_models_of_every_kind_open_and_score(first: int, tmp_path: Path) -> None:
+    """Certified or not, on the edge, with numbers that overflow: with the bits of the engine."""
+    rng, questions, expected = np.random.default_rng(first), [], []
+    for seed in range(first, first + 12):
+        frozen = draw_model(seed + 5000)
+        frozen.save(path := tmp_path / f"{seed}.isotone")
+        X = rng.normal(size=(25, len(frozen.inputs.columns))) * 10.0 ** rng.uniform(-2, 3)
+        table = pd.DataFrame(X, columns=list(frozen.inputs.names))
+        table = table if frozen.inputs.is_plain else people(40)
+        table.to_csv(file := tmp_path / f"{seed}.csv", index=False)
+        texts = pd.read_csv(file, dtype=str, keep_default_na=False)
+        compute = frozen.score if frozen.precision == "float64" else partial(score, frozen)
+        expected.append(compute(texts).reshape(len(table), -1))
+        questions.append([playgrounds.model(path), playgrounds.table(file), {"kind": "Report"}])
+    for (_, _, shown), scores in zip(playgrounds.ask(questions), expected, strict=True):
+        assert np.array_equal(np.array(shown["scores"], float).T, scores)

@@ -39,8 +39,9 @@ export function quantileEdges(values, n) {
 
 const view = new DataView(new ArrayBuffer(8));
 
-/** The next larger float64 of a finite number. */
+/** The next larger float64; infinite numbers and NaN stay. */
 export function nextUp(x) {
+  if (!Number.isFinite(x)) return x;
   if (x === 0) return Number.MIN_VALUE;
   view.setFloat64(0, x);
   view.setBigInt64(0, view.getBigInt64(0) + (x > 0 ? 1n : -1n));

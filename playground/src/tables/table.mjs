@@ -1,6 +1,6 @@
 // The table: a CSV file as columns of texts. Commas, quotes that are doubled, a first line of names.
 
-import { Problem, listed, quoted } from "./problem.mjs";
+import { Problem, listed, quoted } from "../problem.mjs";
 
 const SPACES = "[\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
 const OUTER = new RegExp(`^${SPACES}+|${SPACES}+$`, "gu");
@@ -25,7 +25,8 @@ export class Table {
       const n = this.names.filter((other) => other === name).length;
       if (n === 1) continue;
       if (n > 1) {
-        throw new Problem(`${quoted(this.name)} has ${n} columns ${quoted(name)}`, "the model needs one of each", "rename all but one");
+        const given = `${quoted(this.name)} has ${n} columns ${quoted(name)}`;
+        throw new Problem(given, "the model needs one of each", "rename all but one");
       }
       const single = this.names.length === 1 && /[;\t|]/.test(this.names[0]);
       const advice = single
@@ -103,7 +104,8 @@ function inQuotes(text, start, name) {
   for (;;) {
     end = text.indexOf('"', end);
     if (end < 0) {
-      throw new Problem(`a quote in ${quoted(name)} is never closed`, "texts end with the quote that they begin with", "correct the file");
+      const must = "texts end with the quote that they begin with";
+      throw new Problem(`a quote in ${quoted(name)} is never closed`, must, "correct the file");
     }
     if (text[end + 1] !== '"') break;
     end += 2;

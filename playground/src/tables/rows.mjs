@@ -1,6 +1,6 @@
 // Rows: a table as the model takes it, and what the rows truly are. docs/inputs.md.
 
-import { Problem, listed, quoted } from "./problem.mjs";
+import { Problem, listed, quoted } from "../problem.mjs";
 import { label, numberOf } from "./table.mjs";
 
 const MAX_COLUMNS = 60; // that rates are shown against
@@ -19,7 +19,8 @@ export class Rows {
     this.numbers = Array.from({ length: table.n }, (_, row) => row).filter((row) => encoded.known[row]);
     if (this.numbers.length === 0) {
       throw new Problem(
-        `no row of ${quoted(table.name)} has values that the model knows`, "some row must have", "give the table that the model is for",
+        `no row of ${quoted(table.name)} has values that the model knows`, "some row must have",
+        "give the table that the model is for",
       );
     }
     const chosen = (values) => Float64Array.from(this.numbers, (row) => values[row]);
@@ -84,12 +85,13 @@ function asMissing(column, codes) {
 /** Say what is wrong with the first row that is not known, and with how many. */
 function refuse({ inputs }, table, codes, known) {
   const row = known.indexOf(false);
-  const c = codes.findIndex((each, k) => !Number.isFinite(each[row]) && (each[row] === Infinity || inputs.columns[k].fill === null));
+  const c = codes.findIndex((each, k) => each[row] === Infinity || (Number.isNaN(each[row]) && inputs.columns[k].fill === null));
   const column = inputs.columns[c], cell = label(table.column(column.name)[row]);
   const missing = Number.isNaN(codes[c][row]);
   const given = `column ${quoted(column.name)} ${missing ? "is missing" : `holds ${quoted(cell ?? "")}`} in row ${row} of `
     + `${quoted(table.name)} (data rows, counted from 0), and ${count(known)}`;
-  throw new Problem(given, expected(column, missing), "correct such rows, or choose below what becomes of them", { unseen: true });
+  const advice = "correct such rows, or choose below what becomes of them";
+  throw new Problem(given, expected(column, missing), advice, { unseen: true });
 }
 
 function count(known) {
@@ -109,8 +111,9 @@ function truth(table, name, outcomes) {
   const found = outcomes.kind === "values" ? Float64Array.from(cells, numberOf) : classNumbers(cells, outcomes.classes);
   const row = found.findIndex((y) => !Number.isFinite(y));
   if (row < 0) return found;
+  const cell = cells[row] === null ? "empty" : quoted(cells[row]);
   throw new Problem(
-    `the target ${quoted(name)} is ${cells[row] === null ? "empty" : quoted(cells[row])} in row ${row} (data rows, counted from 0)`,
+    `the target ${quoted(name)} is ${cell} in row ${row} (data rows, counted from 0)`,
     outcomes.kind === "values" ? "every row needs a finite number" : `the model knows the classes ${listed(outcomes.classes)}`,
     "choose another target column, or none",
   );

@@ -1,7 +1,7 @@
 // Curves: histograms, means in bins, ranking by a score, calibration.
 
 import { below, counts, mean, quantile, quantileEdges, sorted } from "./quantiles.mjs";
-import { short } from "./rounding.mjs";
+import { short } from "../rounding.mjs";
 
 const N_HISTOGRAM = 40;
 const N_CALIBRATION = 10;

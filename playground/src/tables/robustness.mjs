@@ -2,7 +2,7 @@
 
 import { histogram } from "./curves.mjs";
 import { below, linspace, lowerQuantile, mean, nextUp, quantile, sorted } from "./quantiles.mjs";
-import { short } from "./rounding.mjs";
+import { short } from "../rounding.mjs";
 
 const N_SHIFTS = 11;
 const MAX_SHIFTED = 20; // columns whose shifts are shown, those with the largest effects
@@ -33,7 +33,8 @@ class Robustness {
 
   describe() {
     const shifts = this.columns.map((column) => [column, this.spread(column, USUAL)]).filter(([, shift]) => shift > 0);
-    const all = { user: Object.fromEntries(shifts.map(([{ name }, shift]) => [name, shift])), usual: true, shifts: this.curves() };
+    const user = Object.fromEntries(shifts.map(([{ name }, shift]) => [name, shift]));
+    const all = { user, usual: true, shifts: this.curves() };
     if (this.isValue) return { ...all, moves: this.moves(shifts) };
     return { ...all, certified: this.certified(shifts), radii: this.radii() };
   }
@@ -89,8 +90,9 @@ class Robustness {
     if (fall === 0 && rise === 0) return;
     const { SHORTEN } = isotone, { error } = this.judge.decisions, score = this.scored.scores[0][row];
     const [down, up] = [fall, rise].map((change) => (change / SHORTEN + 2 * error) / SHORTEN / SHORTEN);
-    const [low, high] = [-nextUp(-(score - down)), nextUp(score + up)];
-    lost.add(below(this.stops, low), below(this.stops, high, true));
+    const [low, high] = [-nextUp(down - score), nextUp(score + up)];
+    const last = Number.isNaN(high) ? this.stops.length : below(this.stops, high, true); // NaN is not safe
+    lost.add(below(this.stops, low), last);
   }
 
   /** Whether another class can win when columns move. */
@@ -159,7 +161,8 @@ class Robustness {
       return [near.length / some.length];
     }
     const { decisions } = this.judge;
-    if (this.isValue) return [Math.max(...some.map((row) => Math.max(...this.change(decisions, column, row, shift)))) + 2 * decisions.error];
+    const changes = () => some.map((row) => Math.max(...this.change(decisions, column, row, shift)));
+    if (this.isValue) return [Math.max(...changes()) + 2 * decisions.error];
     const lost = new Lost(this.stops);
     for (const row of some) this.lose(lost, row, this.change(decisions, column, row, shift));
     return lost.counts().map((count) => upward(count / some.length));

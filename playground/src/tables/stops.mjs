@@ -41,7 +41,8 @@ export function describeStops(outcomes, { y }, scores, stops) {
 export function presetsOf(controls, outcomes, rows, scored) {
   const { scores } = scored;
   const { y } = rows, groups = [];
-  if (y !== null) outcomes.classes.slice(0, 8).forEach((_, k) => groups.push([`median of ${outcomes.name(k)}`, (row) => y[row] === k]));
+  const classes = y === null ? [] : outcomes.classes.slice(0, 8);
+  classes.forEach((_, k) => groups.push([`median of ${outcomes.name(k)}`, (row) => y[row] === k]));
   if (scores.length === 1) {
     const [low, high] = [0.1, 0.9].map((level) => quantile(sorted(scores[0]), level));
     groups.push(["median of the lowest tenth of scores", (row) => scores[0][row] <= low]);

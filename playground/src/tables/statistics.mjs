@@ -2,7 +2,7 @@
 
 import { binned, calibration, histogram, ranking } from "./curves.mjs";
 import { below, lowerQuantile, mean, quantile, quantileEdges, sorted } from "./quantiles.mjs";
-import { short } from "./rounding.mjs";
+import { short } from "../rounding.mjs";
 
 const N_BINS = 10;
 const N_CELLS = 36; // of the picture of predicted against observed, along each axis
