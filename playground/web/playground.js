@@ -38,11 +38,12 @@ isotone.Playground = class {
   }
 
   /* Files that were dropped or chosen: models first. */
-  open(files) {
+  open(files, options = {}) {
     const sorted = [...files].sort((a, b) => Number(this.isTable(a)) - Number(this.isTable(b)));
     return this.then(async () => {
       this.panel.tellProblem(null);
       for (const file of sorted) if (!await this.read(file)) return;
+      this.asked = { ...this.asked, ...options };
       await this.report();
     });
   }
@@ -135,7 +136,8 @@ isotone.Playground = class {
 
   openExample() {
     const files = Object.entries(JSON.parse(document.getElementById("example").textContent));
-    return this.open(files.map(([name, text]) => new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], name)));
+    const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    return this.open(files.map(([name, text]) => new File([bytes(text)], name)), { target: "repaid" });
   }
 
   /* Scores of all rows that have one, as CSV: every digit, so that reading them gives the same bits. */

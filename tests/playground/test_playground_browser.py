@@ -232,6 +232,7 @@ def test_everything_can_be_reached_by_keys(browser: Any, html: Path) -> None:
         page.page.keyboard.press("Enter")
         page.run(DONE)
         assert text(page, "#verdict-word") == "✓ HOLDS"
+        assert "AUC" in text(page, ".figures")
         page.assert_clean()
 
 
