@@ -92,8 +92,11 @@ isotone.Panel = class {
     if (scores) fields.push(this.save("Scores as CSV", () => [app.scores(), "text/csv", "scores.csv"]));
     fields.push(this.save("Report as HTML", () => [app.page(), "text/html", "report.html"]));
     const made = fields.map((field) => (Array.isArray(field) ? node("label", {}, field) : field));
-    this.at("options").replaceChildren(...made);
-    this.at("options").hidden = false;
+    const form = this.at("options"), focused = document.activeElement;
+    const again = form.contains(focused) ? focused.id : null; // keys go on where they were
+    form.replaceChildren(...made);
+    form.hidden = false;
+    if (again) this.at(again)?.focus();
   }
 
   tableFields(targets, target) {

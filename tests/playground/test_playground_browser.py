@@ -233,6 +233,11 @@ def test_everything_can_be_reached_by_keys(browser: Any, html: Path) -> None:
         page.run(DONE)
         assert text(page, "#verdict-word") == "✓ HOLDS"
         assert "AUC" in text(page, ".figures")
+        page.page.focus("#target")
+        page.page.keyboard.press("ArrowUp")  # to none
+        page.run(DONE)
+        assert "AUC" not in text(page, ".figures")
+        assert page.run("() => document.activeElement.id") == "target"
         page.assert_clean()
 
 
