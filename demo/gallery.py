@@ -105,11 +105,12 @@ def medicine() -> Example:
 
 
 def three_classes() -> Example:
-    """Wines of three cultivars."""
+    """Wines of three cultivars: flavanoids speak for the first, color for the third."""
     rows = datasets.load_wine(as_frame=True).frame
     names = ["alcohol", "color_intensity", "flavanoids", "proline"]
     rows = rows[names].assign(cultivar=(rows["target"] + 1).astype(str))
-    model = MonotonicClassifier(lipschitz=2.0, **EFFORT).fit(rows[names], rows["cultivar"])
+    cst = {"1": {"flavanoids": 1, "proline": 1}, "3": {"flavanoids": -1, "color_intensity": 1}}
+    model = MonotonicClassifier(cst, lipschitz=2.0, **EFFORT).fit(rows[names], rows["cultivar"])
     return Example(model.network_, rows, "cultivar", "Which cultivar is this wine from?")
 
 

@@ -210,7 +210,7 @@ def test_a_table_brings_rows_panels_and_choices(browser: Any, tmp_path: Path, ta
         page.page.focus("#shift")
         page.page.keyboard.press("End")
         page.settle()
-        assert page.page.inner_text(".what") == "score"
+        assert page.run("() => isotone.app.view.name") == "score"
         assert "score against age and income" in page.run(
             "() => [...document.querySelectorAll('svg')].map(s => s.getAttribute('aria-label'))"
         )

@@ -21,6 +21,7 @@ from networks import small
 from reports import rows, two_classes
 
 NAMES = ["income", "debt", "age"]
+SHAPLEY = "isotone.finish(isotone.shapley"
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def test_the_threshold_moves_everything_that_depends_on_it(page: Opened) -> None
 
 
 def test_the_threshold_is_dragged_in_the_picture(page: Opened) -> None:
-    box = page.page.locator(".strip svg").bounding_box()
+    box = page.page.locator(".strip svg.chart").bounding_box()
     assert box is not None
     page.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 40)
     page.page.mouse.down()
@@ -341,18 +342,20 @@ def test_reasons_of_the_page_are_those_of_the_engine(page: Opened) -> None:
     frozen, frame = two_classes(), rows()
     start = page.run("() => isotone.app.data.start")
     for row in frame[NAMES].to_numpy()[:10].tolist():
-        found = page.run("row => isotone.shapley(isotone.app, row, isotone.app.data.start)", row)
+        found = page.run(f"row => {SHAPLEY}(isotone.app, row, [isotone.app.data.start]))", row)
         engine = explain(frozen, [row], [start], method="exact")
         shares = [part["share"] for part in found["parts"]]
         assert shares == pytest.approx(engine.contributions[0].tolist(), abs=1e-12)
         assert sum(shares) == pytest.approx(found["total"] - found["from"], abs=1e-12)
         assert found["total"] == frozen.score([row])[0]
     page.page.fill("#value-1", "1.5")
+    page.page.select_option("#compared", label="the median of the table")
     page.settle()
     says = page.page.inner_text("#why tbody")
     assert "→ 1.5" in says
     assert "sign proved" in says
-    page.page.select_option("#compared", label="median of paid = 1")
+    page.page.select_option("#compared", label="the median of paid = 1")
+    page.settle()
     assert page.page.locator("#why tbody tr").count() == 3
 
 

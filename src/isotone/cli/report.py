@@ -46,6 +46,15 @@ def report(
     compare: Annotated[
         str | None, typer.Option(help="A challenger to compare with, given in the same way.")
     ] = None,
+    points: Annotated[
+        str | None,
+        typer.Option(
+            help="Show scores in points too: points at odds, and to double: 600@50:1,20."
+        ),
+    ] = None,
+    texts: Annotated[
+        Path | None, typer.Option(help="TOML file with sentences for reasons, by column.")
+    ] = None,
     on_unseen: Annotated[
         str, typer.Option(help="Rows unlike any in training: error, missing, or skip.")
     ] = "error",
@@ -82,6 +91,8 @@ def report(
         shifts=_shifts(shift),
         against=against,
         compare=compare,
+        points=points,
+        texts=texts,
         history=None if found is None else read_history(found),
         on_unseen=cast(Rule, on_unseen),
     )

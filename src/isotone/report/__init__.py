@@ -16,7 +16,11 @@ from html import escape as html_escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from isotone.certificate.certify import Certificate, certify
+from isotone.explanation.points import Points
+from isotone.explanation.texts import Texts
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Rule
@@ -71,6 +75,8 @@ def write(
     shifts: Mapping[str, float] | None = None,
     against: FrozenNetwork | str | Path | None = None,
     compare: FrozenNetwork | str | Path | None = None,
+    points: Points | str | None = None,
+    texts: Texts | str | Path | None = None,
     history: Mapping[str, Any] | None = None,
     on_unseen: Rule = "error",
 ) -> int:
@@ -90,6 +96,8 @@ def write(
     against : another model, to be shown on the same sliders: a network, a model file, or a column
         of the table that holds the scores of any model (which has no curves on sliders)
     compare : a challenger, to be compared row by row; given in the same ways
+    points : the scale of a scorecard, such as "600@50:1,20": scores are shown in points as well
+    texts : sentences for reasons, or a TOML file of them
     history : losses of the epochs, as `History.to_dict` gives them
     on_unseen : rows with values never seen in training are an "error", treated as if these were
         "missing", or left out ("skip"); the page says how many were left out
@@ -112,6 +120,7 @@ def write(
     data["rivals"] = [
         rival.describe(frozen, outcomes, sample, scores, embed_rows) for rival in rivals
     ]
+    data |= _words(frozen, points, texts)
     data["history"] = None if history is None else check_history(history)
     parts = {
         "title": escape(title or "Report of a monotonic model"),
@@ -176,9 +185,26 @@ def content(
         "stops": describe_stops(outcomes, sample, scores, stops),
         "presets": presets.typical_rows(frozen, outcomes, sample, scores)
         + (presets.extreme_rows(frozen, outcomes, sample, scores, radii) if embed_rows else []),
+        "background": presets.background_rows(frozen, sample, scores),
         "rows": presets.embedded_rows(sample, embed_rows),
         "statistics": statistics.describe(frozen, outcomes, sample, scores),
         "robustness": robust,
+    }
+
+
+def _words(
+    frozen: FrozenNetwork, points: Points | str | None, texts: Texts | str | Path | None
+) -> dict[str, Any]:
+    """The scale of points, and templates of reasons; None where there are none."""
+    scale = Points.parse(points) if isinstance(points, str) else points
+    if scale is not None:
+        scale.check(frozen)
+    told = Texts.read(texts, frozen) if isinstance(texts, str | Path) else texts
+    return {
+        "points": None
+        if scale is None
+        else {"factor": scale.factor, "even": float(scale.of_score(np.zeros(1))[0])},
+        "texts": None if told is None else told.templates,
     }
 
 

@@ -121,6 +121,7 @@ def _number(
         "high": float(values.max()),
         "axis": axis,
         "whole": whole,
+        "spread": None if sample is None else float(np.std(values)),
         "density": None,
     }
     if sample is not None:

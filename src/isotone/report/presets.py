@@ -16,6 +16,7 @@ from isotone.typing import Floats
 
 MIN_GROUP = 20  # rows behind a median that the file holds
 _MAX_CLASSES = 8
+_MAX_GROUPS = 32
 _SEED = 0
 
 
@@ -37,6 +38,20 @@ def typical_rows(
         if len(part) >= MIN_GROUP and part.weight.any():
             found.append({"name": name, "number": None, "row": start_row(frozen, part)})
     return found
+
+
+def background_rows(frozen: FrozenNetwork, sample: Sample, scores: Floats) -> list[list[float]]:
+    """Medians of groups of about equally many rows with similar scores, to compare a row with.
+
+    Of several outputs the first orders the rows. Fewer than two groups are none.
+    """
+    n_groups = min(len(sample) // MIN_GROUP, _MAX_GROUPS)
+    if n_groups < 2:
+        return []
+    order = np.argsort(scores.reshape(len(sample), -1)[:, 0], kind="stable")
+    groups = np.array_split(order, n_groups)
+    parts = [replace(sample, X=sample.X[rows], weight=sample.weight[rows]) for rows in groups]
+    return [start_row(frozen, part) for part in parts if part.weight.any()]
 
 
 def extreme_rows(

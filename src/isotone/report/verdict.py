@@ -22,7 +22,7 @@ from isotone.rounding import digits_down, digits_up
 _WORDS = {1: "only rises", -1: "only falls", 0: "free"}
 _ARROWS = {1: "↗", -1: "↘", 0: "↕"}
 _MOST_NAMES = 8  # in a sentence
-_MOST_MARKS, _MOST_LETTERS = 12, 28  # beside the badge
+_MOST_MARKS, _MOST_LETTERS = 6, 28  # beside the badge
 _SCROLL = '<div class="scroll tall{}" tabindex="0" role="region" aria-label="Table of features">'
 _MANY = 15  # rows of a table that is taller than its window
 
@@ -83,6 +83,8 @@ def _mark_of(name: str, sign: int, kept: set[tuple[str, int]], lost: set[tuple[s
 def _head(certificate: Certificate) -> str:
     if not certificate.holds:
         return "A declared constraint does NOT hold"
+    if not certificate.verdicts:
+        return "Every slope limit holds"
     return "Every declared constraint holds"
 
 

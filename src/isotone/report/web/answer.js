@@ -8,7 +8,7 @@ isotone.answer = (app) => {
   const shown = view.probability ? percent(value, 4) : format(value, 6);
   const chosen = judge ? classes[judge.decide(scores)] : null;
   app.headline.replaceChildren(
-    node("p", { class: "what", text: view.name }),
+    ...(app.views.length === 1 ? [node("p", { class: "what", text: view.name })] : []), // else it is chosen above
     node("p", { class: "big", text: shown }),
     ...(view.probability ? likely() : []),
   );

@@ -136,9 +136,10 @@ isotone.envelope = (network, judge, scores, shown, i, step) => {
     if (step === 0) return [0, 0];
     return step > 0 ? [low * step, high * step] : [high * step, low * step];
   };
-  const { output, probability } = shown;
+  const { output, probability, points } = shown;
   const [low, high] = reach(slope(network.data.slopes[output][i]));
   const near = [scores[output] + low, scores[output] + high];
+  if (points) return near.map((z) => isotone.app.inPoints(z));
   if (!probability) return near;
   if (scores.length === 1) return near.map((z) => network.probability([z])[1]);
   const { monotoneExp } = isotone.elementary;

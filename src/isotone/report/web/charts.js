@@ -23,7 +23,7 @@ isotone.charts = (() => {
   function axis(low, high, from, to, map = {}) {
     const forth = map.forth || ((v) => v);
     const back = map.back || ((t) => t);
-    const wide = high > low ? high - low : 1;
+    const wide = high === low ? 1 : high - low;
     return {
       low,
       high,
@@ -86,7 +86,7 @@ isotone.charts = (() => {
     const top = options.top ?? 10;
     const right = options.right ?? 14;
     const ys = axis(y.low, y.high, height - bottom, top, y.map);
-    const rows = ys.ticks(Math.max(2, Math.floor((ys.from - ys.to) / 34)));
+    const rows = y.ticks || ys.ticks(Math.max(2, Math.floor((ys.from - ys.to) / 34)));
     const texts = rows.map((v) => (y.format || format)(v));
     const letters = Math.max(...texts.map((text) => text.length), 4);
     const left = 8 + 6.8 * letters + (y.label ? 16 : 0);
@@ -293,3 +293,16 @@ isotone.charts = (() => {
     shorten, place, inside, scrolling, plain, tell, drag,
   };
 })();
+
+/* The color of a class, the same in all charts: of two classes the second, which scores are about, has the first one. Other
+   series have their own; the rival has that of its curves. */
+isotone.hue = (name, k) => {
+  const { kind, classes } = isotone.app.data.outcomes;
+  const place = classes.indexOf(name);
+  if (name === "the other") return "c3";
+  if (place < 0) return `c${k % 6}`;
+  return `c${(kind === "classes" ? place : 1 - place) % 6}`;
+};
+
+/* The color of the class that the view is about. */
+isotone.viewHue = ({ data, view }) => (data.outcomes.kind === "classes" ? `c${view.output % 6}` : "c0");

@@ -10,11 +10,12 @@ isotone.Explorer = class {
     this.view = this.views[this.firstView()];
     // flips are looked for along these, and curves off the screen are drawn for these
     this.curved = this.strongest(48);
-    // as many points as keep a redraw below some ten million multiplications
-    this.nPoints = Math.min(Math.max(Math.floor(2e7 / this.network.size / this.curved.length), 12), 96);
+    this.nPoints = Math.min(Math.max(Math.floor(6e7 / this.network.size / this.curved.length), 24), 96);
+    this.budget = 1e6; // multiplications while a slider moves; follows the machine
     this.widgets = [];
     this.listeners = []; // draw what may wait
     this.live = []; // draw while a slider moves
+    this.pending = null; // what may wait, while there is any
     this.version = 0;
   }
 
@@ -48,14 +49,27 @@ isotone.Explorer = class {
     const likely = scores.map((_, output) => ({
       output, probability: true, name: `probability of ${kind === "classes" ? classes[output] : classes[1]}`,
     }));
-    return probability ? [...likely, ...views] : views;
+    const points = this.data.points ? [{ output: 0, probability: false, points: true, name: "points" }] : [];
+    return probability ? [...likely, ...points, ...views] : [...points, ...views];
   }
 
   /* The number that a view shows, from scores. */
   show(scores, view = this.view) {
+    if (view.points) return this.inPoints(scores[0]);
     if (!view.probability) return scores[view.output];
     const p = this.network.probability(scores);
     return scores.length === 1 ? p[1] : p[view.output];
+  }
+
+  /* Points of a logit, as isotone.explanation.Points gives them. */
+  inPoints(score) {
+    const { factor, even } = this.data.points;
+    return factor * score + even;
+  }
+
+  /* 1 if what the view shows rises with the score, -1 if it falls. */
+  get sense() {
+    return this.view.points && this.data.points.factor < 0 ? -1 : 1;
   }
 
   /* Where the decision boundary lies in the view, if it is one number. */
@@ -77,8 +91,8 @@ isotone.Explorer = class {
     this.flipPlace = node("div", { class: "flips" });
     this.pin = node("p", { class: "pin", "aria-hidden": "true" }); // on phones, where the answer scrolls away
     const left = node("div", { class: "left" }, [this.presetChoice(), isotone.controls.finder(this, cards), cards, this.pin]);
-    const side = node("div", { class: "side" }, [this.answer]);
-    place.append(node("div", { class: "columns" }, [left, side]), this.flipPlace);
+    const side = node("div", { class: "side", id: "answer" }, [this.answer]);
+    place.append(node("div", { class: this.cards.length <= 12 ? "columns few" : "columns" }, [left, side]), this.flipPlace);
   }
 
   viewChoice() {
@@ -218,7 +232,8 @@ isotone.Explorer = class {
     return 10 ** Math.max(Math.floor(Math.log10((high - low) / 1000)), 0);
   }
 
-  /* What to do when the browser has time, and while something moves. */
+  /* What to do when the browser has time, and while something moves. A listener that may wait can
+     be a generator: it is left off where it yields, and dropped if the row changes meanwhile. */
   onChange(listener, live = false) {
     (live ? this.live : this.listeners).push(listener);
   }
@@ -228,16 +243,35 @@ isotone.Explorer = class {
     this.version += 1;
     this.scores = this.network.score(this.row);
     isotone.answer(this);
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = null;
-      this.live.forEach((listener) => listener(this));
-    });
-    if (this.pending) clearTimeout(this.pending);
-    this.pending = setTimeout(() => {
-      this.pending = null;
-      const start = performance.now();
-      this.listeners.forEach((listener) => listener(this));
-      this.cost = performance.now() - start;
-    }, this.cost > 12 ? 140 : 0);
+    this.frame ||= requestAnimationFrame(() => this.drawLive());
+    clearTimeout(this.pending);
+    this.pending = setTimeout(() => this.drawRest(this.work(), 0), this.cost > 12 ? 140 : 0);
+  }
+
+  /* One frame of a slider that moves; takes half of its 16 ms, by as many points as that allows. */
+  drawLive() {
+    this.frame = null;
+    const start = performance.now();
+    this.live.forEach((listener) => listener(this));
+    const factor = 8 / Math.max(performance.now() - start, 1);
+    this.budget = Math.min(Math.max(this.budget * Math.min(Math.max(factor, 0.6), 1.4), 1e5), 2e7);
+  }
+
+  * work() {
+    for (const listener of this.listeners) {
+      const more = listener(this);
+      if (more && more.next) yield* more;
+      yield;
+    }
+  }
+
+  /* The rest in pieces of some milliseconds, so that a slider that moves again is not held up. */
+  drawRest(work, spent) {
+    const start = performance.now();
+    let done = false;
+    while (!done && performance.now() - start < 10) ({ done } = work.next());
+    const total = spent + performance.now() - start;
+    if (done) this.cost = total;
+    this.pending = done ? null : setTimeout(() => this.drawRest(work, total));
   }
 };

@@ -90,21 +90,21 @@ isotone.flipTable = (app, responses) => {
       return Math.abs(network.along(i, v) - network.along(i, now)) / wide;
     };
     const at = [flips.down, flips.up].filter((v) => v !== null).sort((a, b) => far(a) - far(b));
-    const texts = at.map((v) => isotone.inward(v, v > now ? 1 : -1, Math.abs(v - now)));
+    const texts = at.map((v) => (control.whole ? plain(v) : isotone.inward(v, v > now ? 1 : -1, Math.abs(v - now))));
     const move = at[0] > now ? "raise" : "lower";
     return {
       name: control.name,
       far: at.length ? far(at[0]) : Infinity,
       says: `${move} ${control.name} from ${plain(now)} to ${texts[0]}`,
-      cells: [plain(now), safe(i, now), texts.join(" or ") || "not within the slider"],
+      cells: [plain(now), safe(control, now), texts.join(" or ") || "not within the slider"],
     };
   }
 
   /* Where the feature cannot flip the decision by itself. */
-  function safe(i, now) {
+  function safe({ feature: i, whole }, now) {
     const [down, up] = [app.radius.down[i], app.radius.up[i]];
-    const low = isotone.inward(now - down, 1, down);
-    const high = isotone.inward(now + up, -1, up);
+    const low = whole ? plain(Math.ceil(now - down)) : isotone.inward(now - down, 1, down);
+    const high = whole ? plain(Math.floor(now + up)) : isotone.inward(now + up, -1, up);
     if (down === Infinity && up === Infinity) return "at any value";
     if (down === 0 && up === 0) return "nothing certified";
     if (down === Infinity) return `at or below ${high}`;

@@ -183,7 +183,7 @@ isotone.HeatMap = class {
       const point = [columns[across.feature][k], columns[up.feature][k]];
       if (isotone.charts.inside(chart, point)) groups[groups.length > 1 ? truth[k] : 0].push(point);
     });
-    groups.forEach((points, c) => isotone.charts.marks(chart, points, `dot c${c % 6}`, c, 2.2));
+    groups.forEach((points, c) => isotone.charts.marks(chart, points, `dot ${isotone.hue(this.classes()[c], c)}`, c, 2.2));
   }
 
   classes() {
@@ -222,7 +222,7 @@ isotone.HeatMap = class {
     }
     found.push({ name: "current row", kind: "current", shape: 0 });
     if (this.rows && this.points.checked) {
-      this.classes().forEach((name, c) => found.push({ name, kind: `dot c${c % 6}`, shape: c }));
+      this.classes().forEach((name, c) => found.push({ name, kind: `dot ${isotone.hue(name, c)}`, shape: c }));
     }
     return found;
   }

@@ -86,11 +86,11 @@ isotone.panels = (() => {
       title: `distribution of ${label}`,
     });
     parts.forEach(([name, part], k) => {
-      isotone.charts.steps(chart, found.low, found.high, part.share, `c${k % 6}`, name);
+      isotone.charts.steps(chart, found.low, found.high, part.share, isotone.hue(name, k), name);
     });
     if (mark !== null) isotone.charts.rule(chart, { x: mark, text: marked });
     const names = parts.map(([name, part], k) => ({
-      name: `${name}: ${isotone.charts.count(part.n)} rows`, kind: `c${k % 6}`,
+      name: `${name}: ${isotone.charts.count(part.n)} rows`, kind: isotone.hue(name, k),
     }));
     return [chart, isotone.charts.legend(names)];
   }
@@ -101,7 +101,7 @@ isotone.panels = (() => {
       width, height: 290, title, x: { ...shares, label: x.label }, y: { ...shares, label: y.label },
     });
     isotone.charts.line(chart, thin, "c5 thin");
-    isotone.charts.line(chart, x.values.map((v, k) => [v, y.values[k]]), "main", y.label);
+    isotone.charts.line(chart, x.values.map((v, k) => [v, y.values[k]]), `main ${isotone.viewHue(isotone.app)}`, y.label);
     if (point.every((v) => v !== null)) isotone.charts.marks(chart, [point], "current", 0, 5.5);
     return chart;
   }
@@ -139,8 +139,8 @@ isotone.panels = (() => {
     isotone.charts.line(chart, [[0, 0], [1, 1]], "c5 thin");
     const points = found.predicted.map((p, k) => [p, found.value[k], found.error[k]]);
     const known = points.filter(([, value]) => value !== null);
-    isotone.charts.errorBars(chart, known, "c0");
-    isotone.charts.marks(chart, known, "c0", 0, 4, "observed share");
+    isotone.charts.errorBars(chart, known, isotone.viewHue(isotone.app));
+    isotone.charts.marks(chart, known, isotone.viewHue(isotone.app), 0, 4, "observed share");
     const says = "On the thin line, a predicted 30 % comes true in 30 % of the rows.";
     return [chart, hint(`${says} Bars are one standard error.`)];
   }
@@ -155,15 +155,16 @@ isotone.panels = (() => {
       width, height: 300, title: `${label} against ${found.column}`, x: across(), y: up(),
     });
     curves.forEach((curve, c) => {
+      const hue = isotone.hue(curve.name, c);
       const apart = 3 * (c - (curves.length - 1) / 2); // pixels, so that bars can be told apart
       const moved = { ...chart, xs: { ...chart.xs, of: (v) => chart.xs.of(v) + apart } };
       const points = found.at.map((_, k) => [middle(k), curve.value[k], curve.error[k]]);
       const known = points.filter(([, value]) => value !== null);
-      if (edges) isotone.charts.line(moved, known, `thin c${c % 6}`);
-      isotone.charts.errorBars(moved, known, `c${c % 6}`);
-      isotone.charts.marks(moved, known, `c${c % 6}`, c, 4, curve.name);
+      if (edges) isotone.charts.line(moved, known, `thin ${hue}`);
+      isotone.charts.errorBars(moved, known, hue);
+      isotone.charts.marks(moved, known, hue, c, 4, curve.name);
     });
-    const names = curves.map(({ name }, c) => ({ name, kind: `c${c % 6}`, shape: c }));
+    const names = curves.map(({ name }, c) => ({ name, kind: isotone.hue(name, c), shape: c }));
     return [chart, isotone.charts.legend(names)];
 
     function across() {
@@ -181,13 +182,19 @@ isotone.panels = (() => {
     }
 
     function up() {
-      if (isShare) return { ...shares, label };
+      if (isShare) return { ...shares, high: topShare(), label };
       const ends = curves.flatMap(({ value, error }) => (
         value.flatMap((v, k) => (v === null ? [] : [v - error[k], v + error[k]]))
       ));
       const [low, high] = isotone.charts.extent(ends);
       const beyond = 0.05 * (high - low) || 0.5;
       return { low: low - beyond, high: high + beyond, label };
+    }
+
+    /* All of it, unless shares are small. */
+    function topShare() {
+      const top = 1.3 * Math.max(...curves.flatMap(({ value, error }) => value.map((v, k) => v + error[k])), 1e-3);
+      return top > 0.5 ? 1 : top;
     }
 
     function middle(k) {

@@ -103,7 +103,7 @@ isotone.quality = (app, still) => {
     const left = sample.n_left_out;
     const rows = left ? `${count(sample.n)} of ${count(sample.n + left)}` : `all ${count(sample.n)}`;
     const lines = [`From ${rows} rows of ${sample.name}${weighted}.`];
-    if (data.stops) lines.push("Everything here moves with the threshold: drag it beside the sliders, or in “Scores”.");
+    if (data.stops) lines.push("Confusion matrix, ROC, precision and recall follow the threshold that you drag beside the sliders.");
     if (left) lines.push("The other rows hold values that training never saw, and are left out.");
     const several = outcomes.kind === "values" && outcomes.outputs.length > 1;
     if (!sample.target && !several) {

@@ -45,10 +45,10 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
   let width = 0;
   const vertical = span();
   cards.forEach((card, k) => {
-    const state = `${app.version} ${widths[k]} ${vertical.low} ${vertical.high}`;
+    const { control, samples } = responses[k];
+    const state = `${app.version} ${samples.length} ${widths[k]} ${vertical.low} ${vertical.high}`;
     if (card.drawn === state) return;
     width = widths[k];
-    const { control, samples } = responses[k];
     const chart = control.kind === "number" ? curve(control, samples) : bars(control, samples);
     card.chart = chart;
     card.saves ||= isotone.downloads(() => card.chart, control.name);
@@ -99,8 +99,8 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
       return [value, ...isotone.envelope(network, judge, app.scores, view, i, step)];
     }), "envelope");
     threshold(chart);
-    isotone.charts.line(chart, samples.map(({ value, scores }) => [value, app.show(scores)]), "main", view.name);
-    isotone.drawRival(app, chart, control);
+    isotone.charts.line(chart, samples.map(({ value, scores }) => [value, app.show(scores)]), `main ${isotone.viewHue(app)}`, view.name);
+    isotone.drawRival(app, chart, control, Math.max(samples.length >> 1, 12));
     const [low, high] = control.axis.map((t) => network.back(i, t));
     const now = Math.min(Math.max(app.row[i], low), high);
     isotone.charts.marks(chart, [[now, app.show(app.scores)]], "current", 0, 5);
@@ -143,11 +143,11 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
       format: (c) => shorten(control.labels[c], letters),
     });
     threshold(chart);
-    isotone.charts.tell(chart, view.name, "c0", samples.map(({ value, scores }) => [value, app.show(scores)]), false);
+    isotone.charts.tell(chart, view.name, isotone.viewHue(app), samples.map(({ value, scores }) => [value, app.show(scores)]), false);
     isotone.drawRival(app, chart, control);
     samples.forEach(({ value, scores }) => {
       const is = app.chosen(control) === value;
-      const look = is ? ["current", 0, 5] : ["c0", 2, 4];
+      const look = is ? ["current", 0, 5] : [isotone.viewHue(app), 2, 4];
       isotone.charts.marks(chart, [[value, app.show(scores)]], ...look);
     });
     return chart;

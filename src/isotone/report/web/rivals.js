@@ -35,7 +35,7 @@ isotone.Rival = class {
 
 /* The declared direction of the view along a control; 0 if it is free. */
 isotone.declaredSign = (app, control) => (
-  control.feature === undefined ? 0 : app.data.network.declared[app.view.output][control.feature]
+  control.feature === undefined ? 0 : app.sense * app.data.network.declared[app.view.output][control.feature]
 );
 
 /* Steps of a curve against a direction: [from, to] points. */
@@ -55,10 +55,10 @@ isotone.largestDrop = (points, sign) => {
 };
 
 /* The other model's curve in a card; red where it moves against the declared direction. */
-isotone.drawRival = (app, chart, control) => {
+isotone.drawRival = (app, chart, control, nPoints = 32) => {
   if (!app.rival) return;
   const { charts } = isotone;
-  const points = app.rival.along(control, app.row, 32);
+  const points = app.rival.along(control, app.row, nPoints);
   const sign = isotone.declaredSign(app, control);
   if (control.kind !== "number") {
     charts.marks(chart, points, "rival", 3, 4, app.rival.name);
@@ -95,7 +95,7 @@ isotone.rivals = (app, still) => {
     const capital = name.slice(0, 1).toUpperCase() + name.slice(1);
     const called = network ? capital : `“${name}”`;
     const what = role === "against" ? `${called} is shown beside this model` : `${called} challenges this model`;
-    if (network) return `${what}: a dashed orange curve on every slider, red where it moves against a declared direction.`;
+    if (network) return `${what}: a dashed violet curve on every slider, red where it moves against a declared direction.`;
     return `${what} by its scores on the rows of the table: it has no curves, because only its scores are known.`;
   }
 
@@ -146,11 +146,7 @@ isotone.rivals = (app, still) => {
 
   /* Random rows within the sliders, with a fixed seed, so that the same search finds the same. */
   function search(signs) {
-    let state = 1;
-    const random = () => {
-      state = (state * 16807) % 2147483647;
-      return state / 2147483647;
-    };
+    const random = isotone.random(1);
     const best = { row: null, tries: 0, theirs: 0, ours: 0, worst: 0 };
     const rounds = Math.min(Math.max(Math.floor(1.5e8 / (app.network.size + app.rival.network.size) / 40 / signs.length), 20), 400);
     for (let k = 0; k < rounds; k += 1) {

@@ -13,15 +13,17 @@ isotone.start = (data) => {
   if (data.stops) app.threshold = new isotone.Threshold(app);
   const heat = new isotone.HeatMap(app, document.getElementById("heat"));
   explain();
+  app.onChange(draw);
   isotone.reasons(app);
+  isotone.recourse(app);
   isotone.rivals(app, still);
+  if (data.sample) isotone.importance(app, still);
   if (data.sample) isotone.quality(app, still);
   if (data.robustness) isotone.robustness(app, still);
   if (data.history) training();
   if (isotone.state.read(app)) refresh();
   isotone.state.offer(app);
   app.onChange(drawSeen, true);
-  app.onChange(draw);
   app.changed();
   followWindow();
 
@@ -34,7 +36,8 @@ isotone.start = (data) => {
   /* The cards on the screen, with few points while a slider moves. */
   function drawSeen() {
     const cards = seen();
-    const points = Math.min(Math.max(Math.floor(1.2e6 / app.network.size / Math.max(cards.length, 1)), 12), app.nPoints);
+    const size = app.network.size + (app.rival ? app.rival.network.size : 0);
+    const points = Math.min(Math.max(Math.floor(app.budget / size / Math.max(cards.length, 1)), 12), app.nPoints);
     isotone.drawResponses(app, cards, isotone.responses(app, cards.map(({ control }) => control), points));
     if (app.threshold) app.threshold.draw();
   }
@@ -47,17 +50,30 @@ isotone.start = (data) => {
     });
   }
 
-  function draw() {
-    const responses = isotone.responses(app, app.curved, app.nPoints);
+  function* draw() {
+    const responses = [];
+    for (const control of app.curved) {
+      responses.push(...isotone.responses(app, [control], app.nPoints));
+      yield;
+    }
     isotone.flipTable(app, responses);
+    yield;
     const cards = app.curved.map((control) => app.cards.find((card) => card.control === control));
-    isotone.drawResponses(app, cards, responses, responses);
+    for (let k = 0; k < cards.length; k += 4) {
+      isotone.drawResponses(app, cards.slice(k, k + 4), responses.slice(k, k + 4), responses);
+      yield;
+    }
     if (app.threshold) app.threshold.draw();
     heat.draw();
+    yield;
     app.drawnAt = document.body.clientWidth;
     const state = `${app.drawnAt} ${app.view.name}`;
-    if (state !== drawn) still.forEach((redraw) => redraw());
+    if (state === drawn) return;
     drawn = state;
+    for (const redraw of still) {
+      redraw();
+      yield;
+    }
   }
 
   function followWindow() {

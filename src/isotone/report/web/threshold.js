@@ -18,12 +18,14 @@ isotone.Threshold = class {
       event.preventDefault(); // one stop, however near the next one is
       this.moveTo(Math.min(Math.max(this.k + side, 0), this.stops.at.length - 1));
     });
+    document.querySelector("nav a").after(" ", node("a", { href: "#answer", text: "Threshold" }));
     this.picture = node("div", { class: "picture" });
     this.text = node("p", { class: "threshold" });
+    this.legend = node("ul", { class: "legend" });
     this.rates = node("dl", { class: "rates" });
     this.again = node("button", { type: "button", text: "as declared", onclick: () => this.moveTo(this.stops.start) });
     app.strip.append(
-      this.text, this.picture, node("div", { class: "track" }, [node("span", { class: "rail" }), this.slider]), this.rates,
+      this.text, this.picture, node("div", { class: "track" }, [node("span", { class: "rail" }), this.slider]), this.legend, this.rates,
     );
   }
 
@@ -89,7 +91,10 @@ isotone.Threshold = class {
     const [low, high] = this.ends();
     this.slider.value = (1000 * (this.value - low)) / (high - low);
     const chart = this.chart(Math.max(this.picture.clientWidth, 230));
-    this.picture.replaceChildren(chart.svg);
+    this.shown = chart;
+    this.saves ||= isotone.downloads(() => this.shown, "scores and threshold");
+    this.picture.replaceChildren(chart.svg, this.saves);
+    if (this.legend.childElementCount !== this.names.length) this.legend.replaceChildren(...isotone.charts.legend(this.names).children);
     this.tell();
     const state = `${this.k} ${document.body.clientWidth} ${app.view.name}`;
     if (state !== this.told) this.listeners.forEach((listener) => listener(this));
@@ -108,7 +113,8 @@ isotone.Threshold = class {
       width, height: 112, bottom: 20, top: 4, right: 10, title: "scores by class, and the threshold",
       x: { low, high, name: "score" }, y: { low: 0, high: 1.1 * top, format: (v) => charts.percent(v) },
     });
-    parts.forEach(([name, part], c) => charts.steps(chart, found.low, found.high, part.share, `c${c % 6}`, name));
+    parts.forEach(([name, part], c) => charts.steps(chart, found.low, found.high, part.share, isotone.hue(name, c), name));
+    this.names = parts.map(([name], c) => ({ name, kind: isotone.hue(name, c) }));
     const now = Math.min(Math.max(app.scores[0], low), high);
     charts.marks(chart, [[now, 0]], "current", 1, 6);
     charts.rule(chart, { x: this.value, kind: "handle" });
