@@ -69,9 +69,9 @@ def test_the_scaling_is_printed_with_lipschitz_constants_per_raw_unit(
 ) -> None:
     found = scaling(table, "--scaling none,pt=standard")
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "feature scaling λ, scaled λ, raw" in lines
-    assert "ln_chi2 unscaled 2 2" in lines
-    pt = f"pt (x - {found.center[0]:.4g}) / {1 / found.factor[0]:.4g} 2 "
+    assert "feature direction scaling λ, scaled λ, raw" in lines
+    assert "ln_chi2 free unscaled 2 2" in lines
+    pt = f"pt free (x - {found.center[0]:.4g}) / {1 / found.factor[0]:.4g} 2 "
     (line,) = (line for line in lines if line.startswith(pt))
     raw = float(line.removeprefix(pt))
     assert 2 * found.factor[0] <= raw <= 2.05 * found.factor[0]

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 import isotone
 from isotone import bundle as bundles
 from isotone.bundle import Bundle
 from isotone.cli.console import terminal
-from isotone.cli.console.terminal import output, say, warn
+from isotone.cli.console.terminal import output, printable, say, warn
 from isotone.cli.console.threshold import threshold_of
 from isotone.files import refuse_overwriting
 
@@ -89,12 +90,12 @@ def _write(
 
 
 def _print(found: Bundle) -> None:
-    verdict = "HOLDS" if found.holds else "FAILS"
+    verdict = terminal.verdict(found.holds)
     output.print(
         terminal.facts(
             bundle=f"{found.name}, version {found.version}",
             decision=f"score >= {found.threshold!r}",
-            certificate=f"{verdict}; {found.certificate.guarantee}",
+            certificate=Text.assemble(verdict, "; ", printable(found.certificate.guarantee)),
             model=found.frozen.fingerprint,
             identity=found.identity,
         )

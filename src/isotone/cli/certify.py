@@ -99,9 +99,9 @@ def _contradictions(certificate: Certificate) -> Iterator[str]:
 def _print(
     certificate: Certificate, model: Path, asked: list[JointVerdict], theirs: Evaluation | None
 ) -> None:
-    verdict = ("HOLDS", "bold green") if certificate.holds else ("FAILS", "bold red")
+    verdict = terminal.verdict(certificate.holds)
     if certificate.holds and not all(found.real for found in asked):
-        verdict = ("HOLDS, BUT NOT WHAT WAS ASKED", "bold red")
+        verdict = Text("HOLDS, BUT NOT WHAT WAS ASKED", style="bold red")
     answer = {"asked": "; ".join(map(str, asked))} if asked else {}
     output.print(Text.assemble(verdict, "  ", printable(model)), soft_wrap=True)
     output.print()
@@ -206,14 +206,17 @@ def _print_rest(certificate: Certificate, n_shown: int) -> None:
 
 
 def _feature_table(certificate: Certificate, k: int) -> Table:
-    """Slopes of output `k` along features, and whether its directions hold."""
+    """Slopes of output `k`, and whether its directions hold; what was promised comes first."""
     heads = "feature", "declared", "λ", "slope, scaled", "slope, raw", "real", "computed"
     table = terminal.columns(*heads)
     verdicts = {v.feature: v for v in certificate.verdicts if v.output == k}
     inputs, slopes = certificate.frozen.inputs, [s for s in certificate.slopes if s.output == k]
     sources = np.array(inputs.sources)
     largest = [np.array(certificate.lipschitz)[sources == i].max() for i in range(len(slopes))]
-    for slope, lipschitz in list(zip(slopes, largest, strict=True))[:MOST_SHOWN]:
+    promised_first = sorted(
+        zip(slopes, largest, strict=True), key=lambda each: each[0].feature not in verdicts
+    )
+    for slope, lipschitz in promised_first[:MOST_SHOWN]:
         declared, real, computed = _judgement(verdicts.get(slope.feature))
         table.add_row(
             printable(slope.feature),

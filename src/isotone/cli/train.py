@@ -34,7 +34,7 @@ from isotone.cli.table.columns import Columns, choose_columns
 from isotone.cli.table.directory import check_workers, is_streamed, survey_rows
 from isotone.cli.table.given import BackgroundPaths, Given, SignalPaths, TablePaths
 from isotone.cli.table.judging import judge
-from isotone.cli.table.outcome import print_outcome, print_scaling
+from isotone.cli.table.outcome import print_next, print_outcome, print_scaling
 from isotone.cli.table.rows import Reading, Sample, read_rows
 from isotone.cli.table.target import TargetColumn
 from isotone.data.table import split_tree
@@ -85,7 +85,7 @@ def train(
     ] = None,
     ordered: Annotated[
         list[str] | None,
-        typer.Option(help="Categories from the lowest to the highest: 'size=small<medium<large'."),
+        typer.Option(help="Categories from the lowest to the highest: 'size=S<M<L'."),
     ] = None,
     min_frequency: Annotated[
         str,
@@ -270,6 +270,7 @@ def train(
     if evaluator is not None:
         check_shape(estimator.network_, evaluator)
         terminal.say(f"fits {evaluator}: write it with isotone export --to {evaluator}")
+    print_next(destination.model, given.paths, validation)
 
 
 def _destination(out: Path, tables: Sequence[Path]) -> Destination:

@@ -10,9 +10,10 @@ from contextlib import suppress
 from typing import Annotated, Any, get_args
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 from isotone.checks import check_frequency, check_positive, suggest
+from isotone.cli.console.groups import panel_of
 from isotone.inputs.chain import Policy, Rule, check_policy
 from isotone.inputs.scaling import Kind
 
@@ -48,13 +49,18 @@ _NAME = re.compile(rf"(?:^|(?<=[:=]))({_QUOTED})(?=$|[:=])")
 
 
 class Command(TyperCommand):
-    """A command that knows the former names of its options; its help fills the lines."""
+    """A command that knows the former names of its options.
+
+    Its help fills the lines, and shows options in groups.
+    """
 
     def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:
         """Paragraphs of the docstring are wrapped by the terminal, not where the source ends."""
         paragraphs = inspect.cleandoc(help or "").split("\n\n")
         filled = "\n\n".join(" ".join(text.split()) for text in paragraphs)
         super().__init__(*args, help=filled or None, **options)
+        for option in (each for each in self.params if isinstance(each, TyperOption)):
+            option.rich_help_panel = option.rich_help_panel or panel_of(self.name, option.name)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         known = {name for parameter in self.params for name in parameter.opts}

@@ -80,13 +80,19 @@ def columns(*headers: str) -> Table:
 
 
 def facts(**entries: object) -> Table:
-    """Names and values, one pair in a row."""
+    """Names and values, one pair in a row; a `Text` keeps its style."""
     table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in entries.items():
-        table.add_row(printable(name), printable(value))
+        shown = value if isinstance(value, Text) else printable(value)
+        table.add_row(printable(name), shown)
     return table
+
+
+def verdict(holds: bool) -> Text:
+    """The word for what a certificate says, in its color."""
+    return Text("HOLDS", style="bold green") if holds else Text("FAILS", style="bold red")
 
 
 def describe_directions(frozen: FrozenNetwork) -> dict[str, str]:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.text import Text
+
 from isotone.certificate.certify import Certificate
 from isotone.cli.console import terminal
 from isotone.cli.console.terminal import output, printable
@@ -13,9 +19,9 @@ _MOST_SCALINGS = 20  # that are listed
 
 def print_outcome(certificate: Certificate, learned: str, metrics: dict[str, float]) -> None:
     """What was learned, what is guaranteed, and how good it is."""
-    lines = {
+    lines: dict[str, object] = {
         "learned": learned,
-        "certificate": "HOLDS",  # a network that fails is not returned
+        "certificate": terminal.verdict(True),  # a network that fails is not returned
         "guaranteed": certificate.guarantee,
         **certificate.asides,
     }
@@ -24,15 +30,20 @@ def print_outcome(certificate: Certificate, learned: str, metrics: dict[str, flo
 
 
 def print_scaling(network: FrozenNetwork) -> None:
-    """What the network sees of every number, and what its λ are in the units of the table."""
-    inputs, table = network.inputs, terminal.columns("feature", "scaling", "λ, scaled", "λ, raw")
-    found = [k for k, name in enumerate(inputs.encoded) if name in inputs.names]
+    """Directions, what the network sees of every number, and λ in the units of the table.
+
+    Features with a direction come first.
+    """
+    inputs = network.inputs
+    table = terminal.columns("feature", "direction", "scaling", "λ, scaled", "λ, raw")
+    numbers = [k for k, name in enumerate(inputs.encoded) if name in inputs.names]
+    found = sorted(numbers, key=lambda k: not network.directions[:, k].any())
     for k in found[:_MOST_SCALINGS]:
         own = slice(inputs.firsts[k], inputs.firsts[k] + inputs.counts[k])
-        _, lipschitz, scaled = network.describe(k, digits=4)
+        direction, lipschitz, scaled = network.describe(k, digits=4)
         steepest = (network.lipschitz * network.scaling.steepest())[own].max()
         words = "unscaled" if scaled == "x" else scaled
-        cells = inputs.encoded[k], words, lipschitz, digits_up(steepest, 3)
+        cells = inputs.encoded[k], direction, words, lipschitz, digits_up(steepest, 3)
         table.add_row(*map(printable, cells))
     if found:
         output.print("", terminal.indented(table), sep="\n")
@@ -40,3 +51,14 @@ def print_scaling(network: FrozenNetwork) -> None:
         left = len(found) - _MOST_SCALINGS
         output.print(f"  {left} more are not shown; isotone show lists all", style="dim")
     output.print()
+
+
+def print_next(model: Path, tables: Sequence[str], validation: str) -> None:
+    """The command that shows the model, best on rows that it has not learned from."""
+    unseen = [validation] if not _is_number(validation) else list(tables)
+    words = ["isotone", "report", str(model), *(unseen if len(unseen) == 1 else [])]
+    output.print(Text.assemble(("Next: ", "bold"), printable(shlex.join(words))), soft_wrap=True)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).isdecimal()
