@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import typer
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
@@ -20,7 +21,6 @@ from sphinx.application import Sphinx
 from sphinx.ext import autosummary
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
-from typer.testing import CliRunner
 
 import isotone
 from isotone import cli
@@ -49,6 +49,7 @@ html_static_path = ["_static"]
 _SITE = _ROOT / "build" / "site"  # where `demo.gallery` writes
 html_extra_path = [str(_SITE)] if _SITE.exists() else []
 html_css_files = ["isotone.css"]
+html_js_files = ["copy.js"]
 html_math_renderer = "mathml"
 html_show_sphinx = html_copy_source = False
 
@@ -63,26 +64,62 @@ python_maximum_signature_line_length = 88
 logger = logging.getLogger(__name__)
 _SECTIONS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Notes", "Examples")
 _ENTRY = re.compile(r"([\w*][\w*,. ]*?) : (.*)")
-_WIDTH = {"COLUMNS": "88"}
 _QUOTED = re.compile(r"(: |-> )'([^']*)'")
 
 
 class Commands(SphinxDirective):
-    """A section for every command of `isotone`, with its help."""
+    """A section for every command of `isotone`: its help, and its options, each with an anchor."""
 
     def run(self) -> list[nodes.Node]:
-        return [
-            self._section(command.callback.__name__) for command in cli.app.registered_commands
-        ]
+        commands: dict[str, Any] = typer.main.get_command(cli.app).commands  # type: ignore
+        return [self._section(name, command) for name, command in commands.items()]
 
-    def _section(self, name: str) -> nodes.section:
-        shown = (
-            CliRunner().invoke(cli.app, [name, "--help"], prog_name="isotone", env=_WIDTH).stdout
-        )
-        text = "\n".join(line.rstrip() for line in shown.strip("\n").splitlines())
+    def _section(self, name: str, command: Any) -> nodes.section:
         section = nodes.section("", nodes.title("", f"isotone {name}"), ids=[f"isotone-{name}"])
-        section += nodes.literal_block(text, text, language="text")
+        words = " ".join(
+            piece for piece in command.collect_usage_pieces(command.context_class(command))
+        )
+        usage = f"isotone {name} {words}"
+        section += nodes.literal_block(usage, usage, language="text")
+        known = {word: _place(name, each) for each in command.params for word in each.opts}
+        section += [_words(text, known) for text in (command.help or "").split("\n\n")]
+        panels: dict[str, list[Any]] = {}
+        for each in command.params:
+            kind = "Arguments" if each.param_type_name == "argument" else "Options"
+            panels.setdefault(each.rich_help_panel or kind, []).append(each)
+        for panel, members in panels.items():
+            section += nodes.rubric("", panel)
+            entries = [self._option(name, each) for each in members]
+            section += nodes.definition_list("", *entries, classes=["options"])
         return section
+
+    def _option(self, command: str, option: Any) -> nodes.definition_list_item:
+        place = _place(command, option)
+        names = " / ".join([*option.opts, *option.secondary_opts])
+        link = nodes.reference("", "¶", refuri=f"#{place}", classes=["headerlink"])
+        term = nodes.term("", "", nodes.literal("", names), nodes.Text(" "), link, ids=[place])
+        default = option.default
+        shown = (
+            "" if default in (None, False, True) or callable(default) else f" Default: {default}."
+        )
+        needed = " Required." if option.required else ""
+        text = _words(f"{option.help or ''}{needed}{shown}", {})
+        return nodes.definition_list_item("", term, nodes.definition("", text))
+
+
+def _place(command: str, option: Any) -> str:
+    """The anchor of an option."""
+    return f"isotone-{command}-{option.name.strip('_').replace('_', '-')}"
+
+
+def _words(text: str, known: dict[str, str]) -> nodes.paragraph:
+    """A paragraph in which options are code, and lead to where they are described."""
+    found = nodes.paragraph()
+    for word in re.split(r"(--[a-z][\w-]*)", text):
+        code = nodes.literal("", word) if word.startswith("--") else nodes.Text(word)
+        place = known.get(word)
+        found += nodes.reference("", "", code, refuri=f"#{place}") if place else code
+    return found
 
 
 def setup(app: Sphinx) -> None:
@@ -92,6 +129,7 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-signature", _as_written)
     app.connect("autodoc-skip-member", _skip)
     app.connect("doctree-read", _link_names)
+    app.connect("doctree-read", _caption)
     app.connect("build-finished", _write_playground)
 
 
@@ -114,6 +152,23 @@ def _link_names(app: Sphinx, doctree: nodes.document) -> None:
             link = addnodes.pending_xref("", refdoc=app.env.docname, refexplicit=True, **options)
             literal.replace_self(link)
             link.append(literal)
+
+
+def _caption(_app: Sphinx, doctree: nodes.document) -> None:
+    """Make figures of pictures that stand alone, with captions: in italics below, or the alt."""
+    for image in list(doctree.findall(nodes.image)):
+        alone = image.parent
+        if not isinstance(alone, nodes.paragraph) or len(alone) != 1 or not image.get("alt"):
+            continue
+        place, below = alone.parent, alone.next_node(descend=False, siblings=True)
+        words = [nodes.Text(image["alt"].rstrip(".") + ".")]
+        is_caption = isinstance(below, nodes.paragraph) and len(below) == 1
+        if is_caption and isinstance(below[0], nodes.emphasis):
+            words = below[0].children
+            place.remove(below)
+        figure = nodes.figure("", image, nodes.caption("", "", *words))
+        figure["ids"] = [Path(image["uri"]).stem.replace("_", "-")]
+        place.replace(alone, figure)
 
 
 def _home(name: str) -> str | None:

@@ -25,6 +25,7 @@ _MOST_NAMES = 8  # in a sentence
 _MOST_MARKS, _MOST_LETTERS = 6, 28  # beside the badge
 _SCROLL = '<div class="scroll tall{}" tabindex="0" role="region" aria-label="Table of features">'
 _MANY = 15  # rows of a table that is taller than its window
+_CROWD = 20  # directions that are too many for one page of paper
 
 
 def escape(text: str) -> str:
@@ -173,6 +174,7 @@ def _listed(names: list[str]) -> str:
 def _table(certificate: Certificate, outcomes: Outcomes, k: int) -> str:
     verdicts = {v.feature: v for v in certificate.verdicts if v.output == k}
     slopes = [slope for slope in certificate.slopes if slope.output == k]
+    slopes.sort(key=lambda slope: slope.feature not in verdicts)  # what was promised comes first
     rows = "".join(_row(slope, verdicts.get(slope.feature)) for slope in slopes)
     what, score = {
         "classes": ("probability", "score of this class"),
@@ -186,7 +188,8 @@ def _table(certificate: Certificate, outcomes: Outcomes, k: int) -> str:
     )
     body = f"<thead>{head}</thead><tbody>{rows}</tbody>"
     many = len(slopes) > _MANY
-    table = f'{_SCROLL.format(" many" * many)}<table class="verdicts">{body}</table></div>'
+    kind = " many" * many + " crowd" * (len(verdicts) > _CROWD)
+    table = f'{_SCROLL.format(kind)}<table class="verdicts">{body}</table></div>'
     if many:
         table += f'<p class="hint more">All {len(slopes)} features are in this table: scroll.</p>'
     if len(certificate.constants) == 1:
@@ -201,7 +204,7 @@ def _row(slope: Slope, found: Verdict | None) -> str:
     computed = "–" if found is None else _computed(found)
     real = "–" if found is None else _mark(found.real)
     return (
-        f"<tr><th scope='row'>{escape(slope.feature)}</th>"
+        f"<tr{' class=free' * (found is None)}><th scope='row'>{escape(slope.feature)}</th>"
         f"<td>{_ARROWS[sign]} {_WORDS[sign]}</td><td class='number'>{_within(slope.raw)}</td>"
         f"<td>{real}</td><td>{computed}</td></tr>"
     )

@@ -135,6 +135,7 @@ isotone.controls = (() => {
       if (order.value === "1") cards.sort((a, b) => (a.control.name < b.control.name ? -1 : 1));
       cards.forEach(({ card, control }) => { card.hidden = !control.name.toLowerCase().includes(wanted); });
       place.replaceChildren(...cards.map(({ card }) => card));
+      app.seen = null;
       if (app.scores) app.changed();
     };
     search.addEventListener("input", follow);

@@ -32,8 +32,16 @@ isotone.numbers = (() => {
       const short = mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa;
       return `${sign}${short}·10${exponent < 0 ? "\u207b" : ""}${power}`;
     }
-    const look = { maximumSignificantDigits: digits, useGrouping: size >= 1e4 };
-    return sign + size.toLocaleString("en-US", look);
+    return sign + written({ maximumSignificantDigits: digits, useGrouping: size >= 1e4 }).format(size);
+  }
+
+  const writers = {};
+
+  /* Making such a writer takes longer than using it, and a slider that moves uses many. */
+  function written(look) {
+    const key = `${look.maximumSignificantDigits} ${look.useGrouping}`;
+    writers[key] ||= new Intl.NumberFormat("en-US", look);
+    return writers[key];
   }
 
   function percent(share, digits = 3) {

@@ -42,15 +42,18 @@ isotone.start = (data) => {
     if (app.threshold) app.threshold.draw();
   }
 
+  /* Looked for anew after a scroll: asking where cards are makes the browser lay out the page. */
   function seen() {
     const tall = window.innerHeight;
-    return app.cards.filter(({ card }) => {
+    app.seen ||= app.cards.filter(({ card }) => {
       const { top, bottom, width } = card.getBoundingClientRect();
       return width > 0 && bottom > -50 && top < tall + 50;
     });
+    return app.seen;
   }
 
   function* draw() {
+    app.seen = null;
     const responses = [];
     for (const control of app.curved) {
       responses.push(...isotone.responses(app, [control], app.nPoints));
@@ -79,11 +82,13 @@ isotone.start = (data) => {
   function followWindow() {
     let width = window.innerWidth;
     window.addEventListener("resize", () => {
+      app.seen = null;
       if (window.innerWidth === width) return;
       width = window.innerWidth;
       app.changed();
     }, { signal });
     window.addEventListener("scroll", () => {
+      app.seen = null;
       if (app.cards.length > app.curved.length) app.frame ||= requestAnimationFrame(() => {
         app.frame = null;
         drawSeen();

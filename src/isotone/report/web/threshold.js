@@ -90,15 +90,24 @@ isotone.Threshold = class {
     const { app } = this;
     const [low, high] = this.ends();
     this.slider.value = (1000 * (this.value - low)) / (high - low);
-    const chart = this.chart(Math.max(this.picture.clientWidth, 230));
+    const chart = this.chart(this.widthNow());
     this.shown = chart;
     this.saves ||= isotone.downloads(() => this.shown, "scores and threshold");
     this.picture.replaceChildren(chart.svg, this.saves);
     if (this.legend.childElementCount !== this.names.length) this.legend.replaceChildren(...isotone.charts.legend(this.names).children);
     this.tell();
-    const state = `${this.k} ${document.body.clientWidth} ${app.view.name}`;
+    const state = `${this.k} ${this.measuredAt} ${app.view.name}`;
     if (state !== this.told) this.listeners.forEach((listener) => listener(this));
     this.told = state;
+  }
+
+  /* Measured once for every width of the window. */
+  widthNow() {
+    if (this.measuredAt !== window.innerWidth && this.picture.clientWidth > 0) {
+      this.width = Math.max(this.picture.clientWidth, 230);
+      this.measuredAt = window.innerWidth;
+    }
+    return this.width || 230;
   }
 
   /* Scores by class, the line to drag, and where the current row is. */
