@@ -25,7 +25,7 @@ _MOST_NAMES = 8  # in a sentence
 _MOST_MARKS, _MOST_LETTERS = 6, 28  # beside the badge
 _SCROLL = '<div class="scroll tall{}" tabindex="0" role="region" aria-label="Table of features">'
 _MANY = 15  # rows of a table that is taller than its window
-_CROWD = 20  # directions that are too many for one page of paper
+_CROWD = 40  # directions that are too many for one page of paper
 
 
 def escape(text: str) -> str:

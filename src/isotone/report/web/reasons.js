@@ -9,7 +9,7 @@ isotone.reasons = (app) => {
     + "They add up to the difference.";
   const place = isotone.panels.section("why", "Why", lead);
   document.getElementById("reasons").append(place);
-  const body = node("div", { class: "why" });
+  const body = node("div", { class: "why" }, [isotone.panels.hint("Comparing …")]);
   place.append(isotone.panels.choice("compared", "compared with ", others.map(({ name }) => name), (k) => {
     other = others[k];
     app.changed();

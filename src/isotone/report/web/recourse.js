@@ -274,7 +274,7 @@ isotone.recourse = (app) => {
     + "values stay in the range of the table.";
   const place = isotone.panels.section("recourse", "Recourse", lead);
   document.getElementById("reasons").append(place);
-  const body = node("div", { "aria-live": "polite" });
+  const body = node("div", { "aria-live": "polite" }, [isotone.panels.hint("Searching …")]);
   place.append(choices(), body);
   app.onChange(draw);
 

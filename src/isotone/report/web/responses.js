@@ -42,16 +42,17 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
   const { node, format, percent, shorten } = isotone.charts;
   const { network, judge, view } = app;
   const widths = cards.map(widthOf);
-  let width = 0;
+  let [width, height] = [0, 0];
   const vertical = span();
   cards.forEach((card, k) => {
     const { control, samples } = responses[k];
     const state = `${app.version} ${samples.length} ${widths[k]} ${vertical.low} ${vertical.high}`;
     if (card.drawn === state) return;
     width = widths[k];
+    height = card.card.classList.contains("wide") ? 340 : 168;
     const chart = control.kind === "number" ? curve(control, samples) : bars(control, samples);
     card.chart = chart;
-    card.saves ||= isotone.downloads(() => card.chart, control.name);
+    card.saves ||= tools(card);
     card.picture.replaceChildren(chart.svg, card.saves);
     if (card.track) {
       card.track.style.marginLeft = `${chart.xs.from - 9}px`;
@@ -59,6 +60,23 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
     }
     card.drawn = state;
   });
+
+  /* Downloads, and a button that gives the card the width of all columns. */
+  function tools(card) {
+    const { name } = card.control;
+    const made = isotone.downloads(() => card.chart, name);
+    const enlarge = node("button", { type: "button", class: "save", text: "Enlarge", "aria-label": `${name}: enlarge` });
+    enlarge.addEventListener("click", () => {
+      const word = card.card.classList.toggle("wide") ? "Reduce" : "Enlarge";
+      enlarge.textContent = word;
+      enlarge.setAttribute("aria-label", `${name}: ${word.toLowerCase()}`);
+      card.picture.replaceChildren(card.saves); // else the chart would keep its width
+      card.measuredAt = null;
+      app.changed();
+    });
+    made.prepend(enlarge);
+    return made;
+  }
 
   /* Measured once for every width of the window: reading it makes the browser lay out the page. */
   function widthOf(card) {
@@ -85,7 +103,7 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
   function empty(control, x) {
     const title = `${view.name} against ${control.name}`;
     return isotone.charts.frame({
-      width, height: 168, bottom: 22, x: { ...x, name: control.name }, y: { ...vertical, label: null }, title,
+      width, height, bottom: 22, x: { ...x, name: control.name }, y: { ...vertical, label: null }, title,
     });
   }
 
