@@ -5,7 +5,7 @@ isotone.answer = (app) => {
   const { view, scores, judge, data } = app;
   const { classes, probability } = data.outcomes;
   const value = app.show(scores);
-  const shown = view.probability ? percent(value, 4) : format(value, 6);
+  const shown = view.probability ? percent(value, 4) : format(value, view.points ? 4 : 6);
   const chosen = judge ? classes[judge.decide(scores)] : null;
   app.headline.replaceChildren(
     ...(app.views.length === 1 ? [node("p", { class: "what", text: view.name })] : []), // else it is chosen above

@@ -5,14 +5,14 @@ isotone.panels = (() => {
   const { node, format, percent } = isotone.charts;
   const shares = { low: 0, high: 1, format: (v) => percent(v) };
 
-  function section(id, title, lead) {
+  function section(id, title, lead, short = title) {
     const made = node("section", { id, "aria-labelledby": `${id}-title` }, [
       node("div", { class: "section-head" }, [
         node("h2", { id: `${id}-title`, text: title }), node("p", { class: "lead", text: lead }),
       ]),
     ]);
     document.getElementById("panels").append(made);
-    const link = node("a", { href: `#${id}`, text: title });
+    const link = node("a", { href: `#${id}`, text: short });
     document.getElementById("to-map").before(link);
     return made;
   }

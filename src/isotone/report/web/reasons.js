@@ -22,7 +22,8 @@ isotone.reasons = (app) => {
     const single = [{ name: first, row: data.start }, ...(data.presets || [])];
     const found = single.map(({ name, row }) => ({ name: `the ${name}`, rows: [row] }));
     if (data.rows && data.rows.number.length > 1) {
-      const some = data.rows.number.slice(0, 100).map((_, k) => data.rows.columns.map((column) => column[k]));
+      const most = data.controls.length > 12 ? 32 : 100; // orders are drawn for many columns, which takes time
+      const some = data.rows.number.slice(0, most).map((_, k) => data.rows.columns.map((column) => column[k]));
       found.unshift({ name: `${some.length} rows of the table`, rows: some });
     } else if (data.background && data.background.length) {
       found.unshift({ name: `the table, in ${count(data.background.length)} groups`, rows: data.background });
@@ -70,12 +71,12 @@ isotone.reasons = (app) => {
     const one = other.rows.length === 1;
     const rows = order.map(({ control, share, error }) => node("tr", {}, [
       node("th", { scope: "row", text: control.name }),
-      node("td", { class: "number", text: one ? `${shown(control, other.rows[0])} → ${shown(control, app.row)}` : shown(control, app.row) }),
-      node("td", { class: "bars" }, [bar(share / most)]),
       node("td", { class: "number", text: isExact ? signed(share) : `${signed(share)} ± ${format(error, 2)}` }),
+      node("td", { class: "bars" }, [bar(share / most)]),
+      node("td", { class: "number", text: one ? `${shown(control, other.rows[0])} → ${shown(control, app.row)}` : shown(control, app.row) }),
       node("td", { class: "hint", text: [sentence(control, share), proved(control) ? "sign proved" : ""].filter((text) => text).join("; ") }),
     ]));
-    const heads = ["column", one ? "from → to" : "value", "lowers · raises", "contribution", ""];
+    const heads = ["column", "contribution", "lowers · raises", one ? "from → to" : "value", ""];
     const box = node("div", { ...isotone.charts.scrolling, "aria-label": "Contributions" }, [node("table", {}, [
       node("thead", {}, [node("tr", {}, heads.map((text) => node("th", { text })))]), node("tbody", {}, rows),
     ])]);

@@ -109,7 +109,7 @@ isotone.Recourse = class {
       attempt(this.near(best.weights, strong, 0.97 ** n));
       yield;
     }
-    if (best.row) best.row = this.polish(best.row, start);
+    if (best.row) best.row = this.rounded(this.polish(this.simpler(best, start, sides, ordered), start), start);
     return { row: best.row, cost: best.row ? this.cost(best.row, start, paid) : Infinity, possible: true };
   }
 
@@ -183,6 +183,29 @@ isotone.Recourse = class {
       else near = middle;
     }
     return at(far);
+  }
+
+  /* The same without columns that hardly move, if that costs at most 1 % more. */
+  simpler({ row, cost, weights }, start, sides, ordered) {
+    const moved = ({ i, cost: unit }) => unit * Math.abs(row[i] - start[i]);
+    const fewer = weights.map((w, k) => (moved(sides[k].move) < 0.02 * cost ? 0 : w));
+    const found = fewer.some((w) => w > 0) ? this.along(start, sides, fewer, ordered) : null;
+    return found && this.cost(found, start, 0) <= 1.01 * this.cost(row, start, 0) ? found : row;
+  }
+
+  /* Short numbers a little farther on, if they turn the decision as well. */
+  rounded(found, start) {
+    const row = [...found];
+    for (const { i, cost, whole, low, high } of this.moves) {
+      const side = Math.sign(row[i] - start[i]);
+      if (!side || whole) continue;
+      const unit = 10 ** (Math.floor(Math.log10(1 / cost)) - 3);
+      const short = Number(((side > 0 ? Math.ceil : Math.floor)(row[i] / unit) * unit).toPrecision(12));
+      const tries = [...row];
+      tries[i] = Math.min(Math.max(short, Math.min(low, start[i])), Math.max(high, start[i]));
+      if (this.turns(tries)) row[i] = tries[i];
+    }
+    return row;
   }
 
   /* Every column moved back as far as the others allow, twice. */

@@ -79,7 +79,7 @@ isotone.rivals = (app, still) => {
   for (const rival of found) {
     const breaking = rival.role === "against";
     const title = breaking ? "Try to break it" : "Champion and challenger";
-    const place = panels.section(breaking ? "break" : "challenger", title, lead(rival));
+    const place = panels.section(breaking ? "break" : "challenger", title, lead(rival), breaking ? title : "Challenger");
     if (shown === rival) duel(place);
     const grid = node("div", { class: "grid-panels" });
     place.append(grid);
@@ -135,9 +135,10 @@ isotone.rivals = (app, still) => {
       ]);
     });
     const heads = ["feature", `${app.view.name}, as the feature rises`, `${app.rival.name} moves against it by`, "this model"];
-    return node("div", { ...isotone.charts.scrolling, "aria-label": "Moves against declared directions" }, [
+    const box = node("div", { ...isotone.charts.scrolling, "aria-label": "Moves against declared directions" }, [
       node("table", {}, [node("thead", {}, [node("tr", {}, heads.map((text) => node("th", { text })))]), node("tbody", {}, rows)]),
     ]);
+    return node("div", {}, [box, ...isotone.more(box, rows.length, "features")]);
   }
 
   function proved(control) {

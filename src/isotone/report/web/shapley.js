@@ -63,16 +63,14 @@ isotone.shapley = function* shapley(app, row, others) {
   /* Drawn orders of the columns, each followed there and back; the sum is right for any number of them. */
   function* follow() {
     const random = isotone.random(1);
-    const each = Math.ceil(32 / others.length);
-    const most = Math.max(...differing.map(({ length: m }) => m));
-    const room = Math.max(Math.floor(WORK / network.size / 2 / most / others.length), 1);
-    for (let n = 0; n < Math.min(Math.max(each, 2), room) * others.length; n += 1) {
+    const each = Math.max(Math.ceil(32 / others.length), 2);
+    for (let n = 0; n < each * others.length; n += 1) {
       const b = n % others.length;
       const order = shuffled(differing[b], random);
       const shares = new Float64Array(controls.length);
       yield* walk(others[b], order, shares);
       yield* walk(others[b], order.reverse(), shares);
-      draws.push({ from: value(others[b]), shares: shares.map((share) => share / 2) });
+      draws.push({ b, from: value(others[b]), shares: shares.map((share) => share / 2) });
     }
   }
 
@@ -103,12 +101,17 @@ isotone.shapley = function* shapley(app, row, others) {
     return { total: value(row), from: mean(draws.map(({ from }) => from)).share, parts, isExact, n: draws.length };
   }
 
-  /* The mean, and its standard error if orders were drawn. */
+  /* The mean, and its standard error if orders were drawn: from the spread among the orders of every row. */
   function mean(values) {
-    const n = values.length;
-    const share = values.reduce((sum, x) => sum + x, 0) / n;
-    const squares = values.reduce((sum, x) => sum + (x - share) ** 2, 0);
-    return { share, error: isExact ? 0 : Math.sqrt(squares / Math.max(n - 1, 1) / n) };
+    const average = (some) => some.reduce((sum, x) => sum + x, 0) / some.length;
+    const share = average(values);
+    if (isExact) return { share, error: 0 };
+    const variance = others.map((_, b) => {
+      const own = values.filter((__, n) => draws[n].b === b);
+      const middle = average(own);
+      return own.reduce((sum, x) => sum + (x - middle) ** 2, 0) / (own.length - 1) / own.length;
+    });
+    return { share, error: Math.sqrt(variance.reduce((sum, v) => sum + v, 0)) / others.length };
   }
 
   function factorial(n) {
