@@ -11,7 +11,7 @@ import { describeRobustness } from "./tables/robustness.mjs";
 import { Rows, couldBeTarget } from "./tables/rows.mjs";
 import { Scored } from "./tables/scored.mjs";
 import { describeStatistics } from "./tables/statistics.mjs";
-import { describeStops, presetsOf, shownRows, stopsOf } from "./tables/stops.mjs";
+import { backgroundOf, describeStops, presetsOf, shownRows, stopsOf } from "./tables/stops.mjs";
 import { badge, lead, parametersOf, proof } from "./words.mjs";
 
 const MOST_PARAMETERS = 1e6;
@@ -64,6 +64,7 @@ export class Content {
       sample: rows.describe(),
       stops: describeStops(outcomes, rows, scored.scores[0], stops),
       presets: presetsOf(this.controls, outcomes, rows, scored),
+      background: backgroundOf(this.controls, rows, scored),
       rows: shownRows(rows),
       statistics: describeStatistics(outcomes, rows, scored),
       robustness: describeRobustness(this, decision, effect, stops),

@@ -1,6 +1,6 @@
 // Controls: the sliders and choices of the page, one for every column of a table.
 
-import { counts, lowerQuantile, quantile, sorted } from "./tables/quantiles.mjs";
+import { counts, lowerQuantile, mean, quantile, sorted } from "./tables/quantiles.mjs";
 import { short } from "./rounding.mjs";
 
 const N_BINS = 40;
@@ -8,6 +8,12 @@ const REACH = 3; // scaled units on both sides of the center of a feature withou
 const BEYOND = 0.2; // how far sliders go beyond most rows, of the width of those
 const FAR = 2; // knots or rows that would make a slider wider than this are left out of it
 const TINY = 2 ** -1022;
+
+/** The standard deviation. */
+function spreadOf(values) {
+  const middle = mean(values);
+  return Math.sqrt(mean(values.map((x) => (x - middle) ** 2)));
+}
 
 /** What sliders are made of: the model, the network that runs in the page, and rows or null. */
 export class Controls {
@@ -60,7 +66,7 @@ export class Controls {
     const around = this.axis(i, values, usual);
     const axis = present === null ? around : this.bounded(i, around, values, whole);
     const density = present === null ? null : this.density(i, values, axis);
-    return { kind: "number", name: column.name, feature: i, low: values[0], high: values.at(-1), axis, whole, density };
+    return { kind: "number", name: column.name, feature: i, low: values[0], high: values.at(-1), axis, whole, spread: present && spreadOf(values), density };
   }
 
   /** The ends of a slider: nearly all values, the knots unless they are far off, and beyond. */

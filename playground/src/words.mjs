@@ -7,7 +7,7 @@ import { digits, power } from "./rounding.mjs";
 
 const WORDS = { 1: "only rises", "-1": "only falls", 0: "free" };
 const ARROWS = { 1: "↗", "-1": "↘", 0: "↕" };
-const MOST_MARKS = 12;
+const MOST_MARKS = 6;
 const HEADS = [
   "feature", "declared, when the feature rises", "change of the score for one more unit", "proved for exact arithmetic",
   "proved for computed numbers",
@@ -145,7 +145,7 @@ function rowOf(found, name, k, i) {
   const mark = (good) => (good ? "✓ yes" : '<strong class="bad">✗ NO</strong>');
   const computed = judged === null ? "–" : judged.computed === null ? "up to rounding" : mark(judged.computed);
   const within = slope === null ? "unknown" : `${digits(slope.low.down(), -1, 3)} to ${digits(slope.high.up(), 1, 3)}`;
-  return `<tr><th scope="row">${escape(name)}</th><td>${ARROWS[sign]} ${WORDS[sign]}</td><td class="number">${within}</td>`
+  return `<tr${judged === null ? " class=free" : ""}><th scope="row">${escape(name)}</th><td>${ARROWS[sign]} ${WORDS[sign]}</td><td class="number">${within}</td>`
     + `<td>${judged === null ? "–" : mark(judged.real)}</td><td>${computed}</td></tr>`;
 }
 

@@ -5,6 +5,7 @@ import { below, linspace, quantile, sorted } from "./quantiles.mjs";
 const N_STOPS = 100;
 const FINE = 2000; // stops are rounded to about this fraction of the range of the scores
 const MIN_GROUP = 20; // rows behind a median
+const MOST_GROUPS = 32;
 const MOST_ROWS = 2000; // of a table that the page shows one by one
 
 /** Round numbers among the scores, ascending, with the declared threshold; null without one. */
@@ -52,6 +53,21 @@ export function presetsOf(controls, outcomes, rows, scored) {
   const medians = typical.map(([name, some]) => ({ name, number: null, row: controls.start(some) }));
   const single = extremes(outcomes, rows, scored).map(([name, k]) => ({ name, number: rows.numbers[k], row: rows.row(k) }));
   return [...medians, ...single];
+}
+
+/** Medians of groups of about equally many rows with similar scores, to compare a row with. */
+export function backgroundOf(controls, rows, { scores }) {
+  const n = Math.min(Math.floor(rows.n / MIN_GROUP), MOST_GROUPS);
+  if (n < 2) return [];
+  const order = Array.from({ length: rows.n }, (_, row) => row).sort((a, b) => scores[0][a] - scores[0][b] || a - b);
+  const group = new Map(order.map((row, k) => [row, groupOf(k, rows.n, n)]));
+  return Array.from({ length: n }, (_, g) => controls.start(part(rows, (row) => group.get(row) === g)));
+}
+
+/** Of n groups among all rows the first ones have one row more. */
+function groupOf(k, all, n) {
+  const [size, more] = [Math.floor(all / n), all % n];
+  return k < more * (size + 1) ? Math.floor(k / (size + 1)) : more + Math.floor((k - more * (size + 1)) / size);
 }
 
 /** Some of the rows. */

@@ -23,7 +23,7 @@ isotone.charts = (() => {
   function axis(low, high, from, to, map = {}) {
     const forth = map.forth || ((v) => v);
     const back = map.back || ((t) => t);
-    const wide = high === low ? 1 : high - low;
+    const wide = high < low || high > low ? high - low : 1; // downward axes too
     return {
       low,
       high,
