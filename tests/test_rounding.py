@@ -147,3 +147,64 @@ def test_multiples_toward_zero_are_less_than_one_away(values: list[float], expon
     assert np.all(np.abs(found) <= np.abs(x))
     assert np.all(np.abs(x - found) < unit)
     assert np.array_equal(found / unit, np.rint(found / unit))
+
+
+FULL = [1.0, 1 + 2**-52, 2 - 2**-52, 4 / 3, 1 + 2**-27, 3.0]  # mantissas, most with 53 bits
+
+
+@pytest.mark.parametrize("a", FULL)
+@pytest.mark.parametrize("b", FULL)
+@pytest.mark.parametrize("shift", [-1074, -600, -1, 0, 500])
+def test_products_are_bounded_from_below_and_closely(a: float, b: float, shift: int) -> None:
+    x = math.ldexp(a, shift)
+    found = float(rounding.multiply_down(np.array(x), np.array(b)))
+    assert Fraction(found) <= Fraction(x) * Fraction(b)
+    assert found >= math.nextafter(x * b, 0.0)
+    assert rounding.multiply_down(np.array(-x), np.array(b)) == 0.0
+    assert rounding.multiply_down(np.array(0.0), np.array(b)) == 0.0
+
+
+@pytest.mark.parametrize("a", FULL)
+@pytest.mark.parametrize("b", FULL)
+def test_products_of_either_sign_keep_their_errors(a: float, b: float) -> None:
+    for x in (a, -a):
+        high, low = rounding.two_product(np.array(x), np.array(b))
+        assert Fraction(float(high)) + Fraction(float(low)) == Fraction(x) * Fraction(b)
+
+
+def test_differences_with_minus_one_zero_and_infinity() -> None:
+    assert rounding.subtract_down(2.0, -1.0) == 3.0
+    assert rounding.subtract_down(math.inf, 0.0) == math.inf
+    assert rounding.subtract_down(1.0, 2.0**-60) == 1.0 - 2.0**-53
+
+
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_directed_roundings_keep_what_a_precision_holds(precision: Precision) -> None:
+    held = np.array([-3.0, -1.0, -0.5, -(2.0**-149), 0.0, 2.0**-149, 1 + 2.0**-23, 2.0**127])
+    assert np.array_equal(rounding.toward_zero(held, precision), held)
+    assert np.array_equal(rounding.away_from_zero(held, precision), held)
+
+
+@given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=20))
+def test_small_numbers_are_rounded_to_their_side(values: list[float]) -> None:
+    x = np.array(values)
+    inward, outward = rounding.toward_zero(x, "float32"), rounding.away_from_zero(x, "float32")
+    assert np.all(np.abs(inward.astype(float)) <= np.abs(x))
+    assert np.all(np.abs(outward.astype(float)) >= np.abs(x))
+    assert np.all((inward == outward) | (outward == np.nextafter(inward, 2 * np.sign(outward))))
+
+
+def test_the_root_of_zero_is_zero_and_that_of_one_hardly_more() -> None:
+    assert rounding.root(np.array([0.0, 1.0, 4.0])).tolist() == [
+        *(0.0, math.nextafter(1.0, 2.0), math.nextafter(2.0, 3.0))
+    ]
+
+
+@pytest.mark.parametrize("unit", [2.0**-53, 2.0**-24])
+def test_gamma_is_the_exact_one_or_hardly_more(unit: float) -> None:
+    for n in range(1, 300):
+        nu = n * Fraction(unit)
+        found = Fraction(rounding.gamma(n, unit))
+        assert nu / (1 - nu) <= found <= nu / (1 - nu) * (1 + Fraction(1, 2**51))
+    assert rounding.gamma(int(0.25 / unit), unit) < 0.34
+    assert rounding.gamma(int(0.5 / unit), unit) == math.inf

@@ -51,7 +51,22 @@ def found(frozen: FrozenNetwork) -> list[Any]:
     ]
 
 
+def sorted_members(n_out: int, *more: Step) -> FrozenNetwork:
+    """Members that end in a sort, so that their units are only known together."""
+    rng = np.random.default_rng(4)
+    members = tuple(
+        (Dense(rng.normal(size=(n_out, 4)), rng.normal(size=n_out)), Sort(2)) for _ in range(3)
+    )
+    steps = (Members((0.25, 0.5, -0.125), members), *more)
+    n_outputs = 1 if more else n_out
+    names, zero = tuple("abcd"), np.zeros((n_outputs, 4), np.int8)
+    residual = np.ones((n_outputs, 4))
+    return FrozenNetwork(names, Scaling.identity(4), steps, residual, np.ones(4), zero)
+
+
 NETWORKS = {
+    "ends in a sort": lambda: sorted_members(2),
+    "a sort, then a sum": lambda: sorted_members(6, dense(1, 6, "float64")),
     "sort": lambda: average("float64", Sort(3)),
     "sort, float32": lambda: average("float32", Sort(2)),
     "leaky": lambda: average("float64", Pointwise("leaky_relu", 0.3)),
