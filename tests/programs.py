@@ -11,17 +11,41 @@ import numpy as np
 import pytest
 
 from draws import draw_frozen, draw_rows
-from isotone import FrozenNetwork
+from isotone import FrozenNetwork, Scaling
 from isotone.export.native.compiler import run
 from isotone.export.parity import check_rows
 from isotone.frozen.activations import ACTIVATIONS
 from isotone.frozen.engine import Engine
-from isotone.typing import Floats, Reals
+from isotone.frozen.steps import Dense, Sort, Step
+from isotone.typing import Floats, Precision, Reals
 from networks import copied, every_step
 
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 HOSTILE = ('a"b', "c\\", "é*/\n#error ??/")  # names of features
 FILL = -7.5
+
+
+def _chain(
+    precision: Precision, *widths: int, sort: int, n: int = 3, n_outputs: int = 1
+) -> FrozenNetwork:
+    """Dense steps with sorts between, linear scaling, a grid."""
+    rng = np.random.default_rng(sum(widths))
+    steps: list[Step] = []
+    for n_out, n_in in zip((*widths, n_outputs), (n, *widths), strict=True):
+        weight = rng.normal(size=(n_out, n_in)) / n_in
+        bias = rng.normal(size=n_out).astype(precision)
+        steps += [Dense(weight.astype(precision), bias), Sort(sort)]
+    shape = n_outputs, n
+    return FrozenNetwork(
+        features=tuple(f"x{i}" for i in range(n)),
+        scaling=Scaling.fit(rng.normal(size=(20, n)), "standard"),
+        steps=tuple(steps[:-1]),
+        residual=rng.integers(-4, 5, shape) / 4.0,
+        lipschitz=np.ones(n),
+        monotonic_cst=np.zeros(shape, np.int8),
+        precision=precision,
+    )
+
 
 MODELS: dict[str, FrozenNetwork] = {
     **{f"every_{name}": every_step(activation=name, grid=None) for name in sorted(ACTIVATIONS)},
@@ -29,6 +53,12 @@ MODELS: dict[str, FrozenNetwork] = {
     "single": every_step(2, precision="float32"),
     **{f"drawn_{seed}": draw_frozen(seed) for seed in (1, 2, 5, 7, 9)},
     "drawn_single": draw_frozen(4, "float32"),
+    "wide_single": _chain("float32", 40, 40, 20, sort=20),
+    "fused_single": _chain("float32", 8, 8, sort=8),
+    "grouped_single": _chain("float32", 16, 8, sort=8),
+    "fused": _chain("float64", 16, 16, sort=16),
+    "four": _chain("float64", 6, sort=2, n=4),
+    "narrow_single": _chain("float32", 1, sort=1, n=9, n_outputs=17),
     "knots": copied(2, 3),
     "knots_single": copied(1, 1, precision="float32", grid=None),
 }

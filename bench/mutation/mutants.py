@@ -60,7 +60,9 @@ class Mutant:
         return int.from_bytes(digest[:8], "big") / 2.0**64
 
     def __str__(self) -> str:
-        return f"{self.module}:{self.lines[1]} {self.function}: {self.before}  =>  {self.after}"
+        which = f" (nth = {self.nth})" if self.nth else ""
+        place = f"{self.module}:{self.lines[1]} {self.function}"
+        return f"{place}: {self.before}  =>  {self.after}{which}"
 
 
 def find_mutants(module: str) -> list[Mutant]:
@@ -84,7 +86,7 @@ def put(mutant: Mutant) -> None:
     owner, node, _ = list(_nodes(tree))[number]
     other = copy.deepcopy(list(changes(node))[change])
     ast.fix_missing_locations(ast.copy_location(other, node))
-    tree = _Exchange(node, other).visit(tree)
+    _Exchange(node, other).visit(tree)
     module = importlib.import_module(mutant.module)
     if (str(module.__file__), owner) in functions():
         _put_function(module, owner, compile(tree, str(module.__file__), "exec"))

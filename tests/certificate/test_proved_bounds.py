@@ -187,7 +187,8 @@ def _full(seed: int, change: Callable[[list[Steps]], Steps]) -> FrozenNetwork:
 
 def _zeros(precision: Precision) -> FrozenNetwork:
     """Nothing but underflow is charged."""
-    steps = (Dense(np.zeros((4, 2), precision), np.zeros(4, precision)), Sort(2))
+    first = Dense(np.zeros((4, 2), precision), np.zeros(4, precision))
+    steps = (first, Pointwise("relu"), Sort(2))
     last = Dense(np.ones((1, 4), precision), np.zeros(1, precision))
     residual, zero = np.zeros((1, 2)), np.zeros((1, 2), np.int8)
     options: dict[str, Any] = {"precision": precision, "clip": 1.0, "grid": None}
@@ -325,3 +326,29 @@ def test_errors_within_a_reach_of_each_input_are_at_least_the_exact_ones(seed: i
     for j, row in enumerate(frozen.residual):
         exact = follow.fresh(4, size.each[j] + _dot(_sizes(row), sizes)) + error.each[j]
         assert exact <= Fraction(found[j]) <= exact * Fraction(1 + 2.0**-40)
+
+
+def _few(n: int, rng: np.random.Generator, kind: str) -> FrozenNetwork:
+    """One sum of n terms and zeros elsewhere, so that few roundings hide one another."""
+    weight, bias, residual = np.zeros((1, n)), np.zeros(1), np.zeros((1, n))
+    if kind == "residual":
+        residual = rng.uniform(1.0, 1.2, (1, n))
+    if kind in ("dense", "both"):
+        weight, bias = rng.uniform(1.0, 1.2, (1, n)), rng.uniform(0.0, 1.0, 1)
+    if kind in ("bias", "both", "members"):
+        bias, residual[0, 0] = rng.uniform(1.0, 1.2, 1), rng.uniform()
+    step: Steps = (Dense(weight, bias),)
+    if kind == "members":
+        step = (Members(tuple(rng.uniform(1.0, 1.2, n).tolist()), (step,) * n),)
+    names, zero = tuple(f"x{i}" for i in range(n)), np.zeros((1, n), np.int8)
+    options: dict[str, Any] = {"clip": float(rng.uniform(1.0, 1.2)), "grid": None}
+    return FrozenNetwork(names, Scaling.identity(n), step, residual, np.ones(n), zero, **options)
+
+
+@pytest.mark.parametrize("kind", ["residual", "dense", "bias", "both", "members"])
+def test_errors_of_one_sum_are_at_least_those_proved(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    for n in [*range(1, 30), *range(1, 10), *range(1, 10)]:
+        frozen = _few(n, rng, kind)
+        (found,), (proved,) = bounds.rounding_errors(frozen).tolist(), rounding_error(frozen)
+        assert proved <= Fraction(found) <= proved * Fraction(1 + 2.0**-40)

@@ -66,6 +66,7 @@ def sorted_members(n_out: int, *more: Step) -> FrozenNetwork:
 
 NETWORKS = {
     "ends in a sort": lambda: sorted_members(2),
+    "ends in a sort of four": lambda: sorted_members(4),
     "a sort, then a sum": lambda: sorted_members(6, dense(1, 6, "float64")),
     "sort": lambda: average("float64", Sort(3)),
     "sort, float32": lambda: average("float32", Sort(2)),

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pyarrow.parquet
 import pytest
 
 import isotone
+import kills
 from isotone import cli
 from isotone.cli.table.target import read_target, target_values
 from isotone.data import survey
@@ -222,7 +221,8 @@ def test_targets_of_other_rows_are_read_as_the_first_were(cells: Any, loss: str)
     assert target_values(target, column.slice(1, 1)).tolist() == y[1:2].tolist()
 
 
-COMMAND = """
+COMMAND = f"""
+{kills.PRELUDE}
 import sys
 from isotone import cli
 from isotone.data import survey
@@ -230,7 +230,6 @@ from isotone.estimators.fitting import members
 from isotone.training import chunks
 survey.SMALL_ROWS, survey.SAMPLE_ROWS, chunks.CHUNK_NUMBERS = 1000, 1200, 2000
 members.CHECKPOINT_SECONDS = 0.0
-print("ready", flush=True)
 cli.main(sys.argv[1:])
 """
 
@@ -239,30 +238,21 @@ def test_a_killed_command_is_resumed_to_the_same_model(tmp_path: Path) -> None:
     folder = write(tmp_path / "rows")
     words = shlex.split(f"{QUICK} --target y --increasing a:yes {ALL} --weights w --resume")
 
-    def start(out: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
+    def start(out: str, moment: str | None = None) -> subprocess.Popen[str]:
+        return subprocess.Popen(
             [sys.executable, "-c", COMMAND, "train", str(folder), *words, "--out", tmp_path / out],
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            env=kills.surroundings(moment),
         )
-        assert process.stdout is not None
-        process.stdout.readline()
-        return process
 
     def finish(process: subprocess.Popen[str]) -> None:
         process.communicate(timeout=120)
         assert process.returncode == 0
 
     finish(start("undisturbed"))
-    checkpoint = tmp_path / "killed" / ".isotone-checkpoints" / "members"
-    for wait in (0.0, 0.2):
-        process = start("killed")
-        while not checkpoint.exists() and process.poll() is None:
-            time.sleep(0.01)
-        time.sleep(wait)
-        process.kill()
-        process.communicate()
+    for moment in kills.MOMENTS[:2]:
+        kills.expect_death(start("killed", moment))
     finish(start("killed"))
     models = [tmp_path / out / "model.isotone" for out in ("undisturbed", "killed")]
     assert len({isotone.load(model).fingerprint for model in models}) == 1

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pyarrow.parquet
 import pytest
 
 import isotone
+import kills
 from isotone import cli
 from isotone.cli.console.options import pieces_of
 from isotone.estimators.fitting import members
@@ -141,40 +140,34 @@ def test_a_killed_run_is_resumed_to_the_same_model(
     assert isotone.load(models[0]).fingerprint == isotone.load(models[1]).fingerprint
 
 
-COMMAND = """
+COMMAND = f"""
+{kills.PRELUDE}
 import sys
 import isotone.estimators.fitting.members
 from isotone.cli import main
-isotone.estimators.fitting.members.CHECKPOINT_SECONDS = 0.1
-print("ready", flush=True)  # what follows is work, no imports
+isotone.estimators.fitting.members.CHECKPOINT_SECONDS = 0.0
 main(sys.argv[1:])
 """
 
 
 def test_a_command_killed_at_any_moment_is_resumed(table: Path) -> None:
     size = "--n-members 2 --hidden-layer-sizes 8"
-    words = f"--target y --features a,b --max-iter 150 {size} --lipschitz 2 --resume"
+    words = f"--target y --features a,b --max-iter 20 {size} --lipschitz 2 --resume"
 
-    def run(out: str) -> subprocess.Popen[bytes]:
+    def run(out: str, moment: str | None = None) -> subprocess.Popen[str]:
         command = ["train", str(table), *words.split(), "--out", str(table.parent / out)]
-        process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-c", COMMAND, *command],
             stdout=subprocess.PIPE,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            text=True,
+            env=kills.surroundings(moment),
         )
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        return process
 
     undisturbed = run("undisturbed")
     undisturbed.communicate(timeout=300)
     assert undisturbed.returncode == 0
-    rng = np.random.default_rng(0)
-    for _ in range(3):
-        process = run("killed")
-        time.sleep(rng.uniform(0.0, 1.0))
-        process.kill()
-        process.communicate()
+    for moment in kills.MOMENTS:
+        kills.expect_death(run("killed", moment))
     last = run("killed")
     last.communicate(timeout=300)
     assert last.returncode == 0

@@ -57,6 +57,52 @@ def test_float32_scores_are_within_e_of_the_reference(seed: int) -> None:
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize("n", [2, 4, 8, 16, 32, 64])
+@pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2), (2, 2), (1, 1)])
+def test_sorts_of_several_groups_around_a_dense_step_are_not_taken_for_one(
+    n: int, before: int, after: int, precision: Any
+) -> None:
+    """Sort, dense, sort are computed at once if each sorts all its units, and only then."""
+    rng = np.random.default_rng(n)
+
+    def dense(n_out: int, n_in: int) -> Dense:
+        weight = rng.normal(size=(n_out, n_in)) / np.sqrt(n_in)
+        return Dense(weight.astype(precision), rng.normal(size=n_out).astype(precision))
+
+    middle = (Sort(n), dense(after * n, before * n), Sort(n))
+    steps = (dense(before * n, 3), *middle, dense(1, after * n))
+    residual, zero = np.ones((1, 3)), np.zeros((1, 3), np.int8)
+    frozen = FrozenNetwork(
+        ("a", "b", "c"),
+        Scaling.identity(3),
+        steps,
+        residual,
+        np.ones(3),
+        zero,
+        precision=precision,
+    )
+    X = rng.normal(size=(300, 3))
+    expected = reference.score(frozen, X).astype(np.float64)
+    for isa in Engine.instruction_sets():
+        score = Engine(frozen, isa=isa)(X).astype(np.float64)
+        assert np.all(np.abs(score - expected) <= 2 * rounding_errors(frozen))
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_no_score_is_minus_zero(precision: Any) -> None:
+    """0 x is -0.0 for negative x, and so is a sum of those."""
+    zero = np.zeros((1, 2), precision)
+    steps = (Dense(zero, np.full(1, -0.0, precision)),)
+    names, signs = ("a", "b"), np.zeros((1, 2), np.int8)
+    identity, options = Scaling.identity(2), {"precision": precision}
+    frozen = FrozenNetwork(names, identity, steps, np.zeros((1, 2)), np.ones(2), signs, **options)
+    X = -np.linspace(1.0, 2.0, 200).reshape(100, 2)
+    assert not np.any(np.signbit(reference.score(frozen, X)))
+    for isa in Engine.instruction_sets():
+        assert not np.any(np.signbit(Engine(frozen, isa=isa)(X)))
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_a_score_depends_on_its_row_alone(precision: Any) -> None:
     frozen = draw_frozen(3, precision)
     X = draw_rows(0, 300, frozen.n_features)

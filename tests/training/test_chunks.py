@@ -18,6 +18,7 @@ import pyarrow.parquet
 import pytest
 import torch
 
+import kills
 from isotone import Knots, MonotonicNetwork, Recipe, Scaling
 from isotone.data.dataset import open_dataset
 from isotone.losses import CrossEntropy, SquaredError
@@ -268,32 +269,27 @@ SCRIPT = """
         sys.argv[2:], ["x"], "y", Scaling.identity(1), SquaredError(), weight="w"
     )
     recipe = Recipe(epochs=20, batch_size=20)
-    print("ready", flush=True)
     streaming.train_stream(network, rows, recipe, backend="fused", checkpoint=sys.argv[1])
     numbers = b"".join(p.detach().numpy().tobytes() for p in network.parameters())
     print(hashlib.sha256(numbers).hexdigest())
 """
 
 
-def run(folder: Path, name: str) -> subprocess.Popen[str]:
+def run(folder: Path, name: str, moment: str | None = None) -> subprocess.Popen[str]:
     paths = [str(path) for path in sorted(folder.glob("*.parquet"))]
-    process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT), str(folder / name), *paths],
+    code = kills.PRELUDE + textwrap.dedent(SCRIPT)
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(folder / name), *paths],
         stdout=subprocess.PIPE,
         text=True,
+        env=kills.surroundings(moment),
     )
-    assert process.stdout is not None
-    process.stdout.readline()
-    return process
 
 
 def test_a_process_killed_again_and_again_ends_with_the_same_bits(folder: Path) -> None:
     expected = run(folder, "undisturbed").communicate()[0]
-    for wait in (0.1, 0.4):
-        process = run(folder, "killed")
-        time.sleep(wait)
-        process.kill()
-        process.communicate()
+    for moment in kills.MOMENTS:
+        kills.expect_death(run(folder, "killed", moment))
     assert run(folder, "killed").communicate()[0] == expected
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import textwrap
-import time
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -18,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 
+import kills
 from isotone import LipschitzNetwork, MonotonicNetwork, certify, freeze
 from isotone.losses import CrossEntropy, DynamicHinge, Quantile, SquaredError
 from isotone.training import train as training
@@ -249,29 +247,20 @@ SCRIPT = """
 """
 
 
-def run(checkpoint: Path) -> subprocess.Popen[str]:
-    code = textwrap.dedent(SCRIPT)
+def run(checkpoint: Path, moment: str | None = None) -> subprocess.Popen[str]:
+    code = kills.PRELUDE + textwrap.dedent(SCRIPT)
     return subprocess.Popen(
         [sys.executable, "-c", code, str(checkpoint)],
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        env=kills.surroundings(moment),
     )
 
 
 def test_a_process_killed_again_and_again_ends_with_the_same_bits(tmp_path: Path) -> None:
     expected = run(tmp_path / "undisturbed").communicate()[0]
-    rng = np.random.default_rng(0)
-    kills = 0
-    while kills < 5:
-        process = run(tmp_path / "killed")
-        deadline = time.monotonic() + 60
-        while not (tmp_path / "killed").exists() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0.0, 0.5))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        kills += 1
+    for moment in kills.MOMENTS:
+        kills.expect_death(run(tmp_path / "killed", moment))
     assert run(tmp_path / "killed").communicate()[0] == expected
 
 
