@@ -1,0 +1,126 @@
+"""Widths at the edge of a precision: what one bit more would round is not called exact."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isotone import FrozenNetwork, Scaling, certify
+from isotone.certificate.widths import find_widths
+from isotone.frozen.steps import Dense, Pointwise, Sort, Step
+
+CELLS = {"float64": 2.0**51, "float32": 2.0**22}  # a quarter of the whole numbers that are held
+
+
+def line(numerator: int, precision: Any, bias: float = 0.0) -> FrozenNetwork:
+    """f(x) = numerator/4 · x + bias, over so many cells that x alone takes two bits less."""
+    weight = np.array([[numerator / 4]], precision)
+    return FrozenNetwork(
+        ("x",),
+        Scaling.identity(1),
+        (Dense(weight, np.array([bias], precision)),),
+        np.zeros((1, 1)),
+        np.full(1, 100.0),
+        np.zeros((1, 1), np.int8),
+        precision=precision,
+        clip=CELLS[precision] * 2.0**-10,
+        grid=2.0**-10,
+    )
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("numerator", "exact"), [(1, True), (3, True), (-3, True), (4, True), (5, False), (-7, False)]
+)
+def test_whole_numbers_are_exact_as_long_as_the_precision_holds_them(
+    numerator: int, exact: bool, precision: Any
+) -> None:
+    frozen = line(numerator, precision)
+    assert bool(find_widths(frozen)) == exact
+    assert (certify(frozen).rounding_errors == (0.0,)) == exact
+    X = frozen.clip - frozen.grid * np.arange(7.0)[:, None]  # type: ignore[operator]
+    right = X[:, 0] * numerator / 4  # exact in float64 as long as float64 holds it
+    if precision == "float32":
+        assert np.array_equal(frozen.score(X).astype(np.float64), right) == exact
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_a_bias_counts_with_its_last_digit_and_its_size(precision: Any) -> None:
+    unit = 2.0**-12  # of 3/4 times a cell
+    assert find_widths(line(3, precision, bias=unit))
+    assert not find_widths(line(3, precision, bias=unit / 2))
+    assert not find_widths(line(3, precision, bias=CELLS[precision] * 2 * unit))
+
+
+def test_widths_are_those_of_the_largest_numbers() -> None:
+    """±2^22 takes 24 bits with its sign, and three times that, in quarters, two more."""
+    assert find_widths(line(3, "float32")) == (24, 25)
+    assert find_widths(line(1, "float32")) == (24, 24)
+
+
+def of_steps(*steps: Step, residual: float = 0.0, grid: float = 2.0**-10) -> FrozenNetwork:
+    """A network of one feature whose cells take 51 bits of 53."""
+    return FrozenNetwork(
+        ("x",),
+        Scaling.identity(1),
+        steps,
+        np.array([[residual]]),
+        np.full(1, 100.0),
+        np.zeros((1, 1), np.int8),
+        clip=CELLS["float64"] * grid,
+        grid=grid,
+    )
+
+
+ONE = Dense(np.ones((1, 1)), np.zeros(1))
+
+
+def test_the_residual_counts_with_its_size() -> None:
+    half = Dense(np.array([[0.5]]), np.zeros(1))
+    for residual, exact in ((0.25, True), (-0.25, True), (0.75, False), (-0.75, False)):
+        assert bool(find_widths(of_steps(half, residual=residual))) == exact
+
+
+@pytest.mark.parametrize(
+    ("slope", "exact"),
+    [(0.5, True), (0.75, True), (-0.75, True), (1.25, False), (0.125, False), (2.0, True)],
+)
+def test_a_leaky_relu_adds_the_digits_of_its_slope(slope: float, exact: bool) -> None:
+    assert bool(find_widths(of_steps(ONE, Pointwise("leaky_relu", slope)))) == exact
+
+
+def test_a_slope_of_two_leaves_odd_numbers_odd() -> None:
+    """Up to 2^52 of the same units: 53 bits and a sign."""
+    assert find_widths(of_steps(ONE, Pointwise("leaky_relu", 2.0))) == (53, 54)
+
+
+@pytest.mark.parametrize(("grid", "widths"), [(2.0**-10, (53, 12)), (2.0, (53, 2))])
+def test_hardtanh_cuts_at_one_which_a_coarse_grid_does_not_hold(
+    grid: float, widths: tuple[int, ...]
+) -> None:
+    assert find_widths(of_steps(ONE, Pointwise("hardtanh"), grid=grid)) == widths
+
+
+def test_every_unit_must_be_held_also_one_that_is_not_used() -> None:
+    first = Dense(np.array([[1.25], [0.0]]), np.zeros(2))
+    last = Dense(np.array([[0.0, 1.0]]), np.zeros(1))
+    assert not find_widths(of_steps(first, last))
+    assert find_widths(of_steps(Dense(np.array([[0.75], [0.0]]), np.zeros(2)), last))
+
+
+def test_networks_without_a_dense_step_have_widths_of_inputs_and_scores() -> None:
+    assert find_widths(of_steps(Sort(1))) == (53, 53)
+
+
+def test_a_sum_is_as_wide_as_its_terms_need() -> None:
+    """1 + 1/2 of units 2^-5 are 48 of them: 6 bits and a sign."""
+    step = Dense(np.array([[1.0, 0.5]]), np.zeros(1))
+    zero = np.zeros((1, 2))
+    frozen = FrozenNetwork(
+        *(("a", "b"), Scaling.identity(2), (step,), zero, np.full(2, 9.0), zero.astype(np.int8)),
+        clip=1.0,
+        grid=2.0**-4,
+    )
+    assert find_widths(frozen) == (6, 7)
