@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
-.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier fuzz figures trigger report-picture wheel docs clean
+.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier fuzz figures trigger report-picture wheel docs clean mutate coverage
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -27,6 +27,8 @@ help:
 	@echo "make prove-verilog   a million rows through simulated Verilog, and its area by yosys"
 	@echo "make fuzz            the runtime and all that reads model files, on inputs that coverage chooses; needs Clang"
 	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
+	@echo "make mutate          changes of the code that decides a certificate, each noticed by a test; SHARE=0.1: a tenth of them"
+	@echo "make coverage        branches of src and of the shipped C++ header that tests take; QUICK=1: of a few packages alone"
 	@echo "make figures         all studies: figures and numbers in results/, tables in docs/; QUICK=1: a try"
 	@echo "make trigger         the trigger study: sample, training, figures; QUICK=1: from the small sample"
 	@echo "make report-picture  the picture of the demo's report in docs/figures; needs Chromium"
@@ -121,6 +123,12 @@ fuzz: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check --only-binary :all: --no-deps --upgrade --target build/atheris atheris==3.0.0
 	$(BIN)/python -m bench.fuzz.runtime $(if $(RUNS),--runs $(RUNS))
 	PYTHONPATH=build/atheris OMP_NUM_THREADS=1 $(BIN)/python -m bench.fuzz.model_files $(if $(RUNS),--runs $(RUNS))
+
+mutate: venv
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.mutation.campaign $(if $(SHARE),--share $(SHARE))
+
+coverage: venv
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.coverage $(if $(QUICK),--quick)
 
 figures: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m studies $(if $(QUICK),--quick)

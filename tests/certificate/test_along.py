@@ -59,6 +59,18 @@ def test_slopes_of_a_dense_step_are_exact_but_for_rounding(seed: int) -> None:
         assert verdict.real == (verdict.slope.low >= 0)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_slope_along_one_column_is_its_own(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weight, rate = rng.normal(size=(1, 3)), float(rng.uniform(1.0, 2.0))
+    frozen = network((dense(weight),), np.zeros((1, 3)))
+    for i, name in enumerate(NAMES):
+        (verdict,) = certify(frozen).along({name: rate})
+        exact = abs(Fraction(weight[0, i])) * Fraction(rate)
+        assert Fraction(verdict.slope.low) <= -exact
+        assert exact <= Fraction(verdict.slope.high) <= exact * Fraction(1 + 2.0**-51)
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_drops_are_two_errors_and_a_cell_of_every_column_that_moves(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from isotone import FrozenNetwork, Scaling, certify
 from isotone.certificate.along import copies_of
-from isotone.certificate.robustness import Decisions
+from isotone.certificate.robustness import Decisions, shift_ranges
 from isotone.frozen.steps import Dense
+from isotone.inputs.columns import Number
 from networks import by_hand, small
 
 CLOSE = 1 + 1e-8
@@ -174,3 +177,40 @@ class TestCertificate:
         assert certificate.rounding_errors[0] < certificate.rounding_errors[1]
         assert certificate.drop == pairs * certificate.rounding_errors[1]
         assert certify(replace(frozen, grid=2.0**-20)).drop == 0.0
+
+    def test_a_certificate_in_short_leaves_out_only_what_is_long(self) -> None:
+        certificate = certify(by_hand(0.5))
+        data = json.loads(certificate.to_json())
+        assert data == json.loads(json.dumps(certificate.to_dict(in_short=True)))
+        assert {"slopes", "verdicts", "interactions", "constants"} <= set(data)
+        assert data["constants"] == [0.5]
+        assert data["rounding_errors"] == list(certificate.rounding_errors)
+        assert "\n" in certificate.to_json()
+        assert "asked" not in data
+        asked = certificate.along({"x": 1.0})
+        said = json.loads(certificate.to_json(asked=asked, more=3))
+        assert [entry["real"] for entry in said["asked"]] == [True]
+        assert said["more"] == 3
+        infinite = replace(certificate, rounding_errors=(math.inf,))
+        assert infinite.to_dict()["rounding_errors"] == [None]
+
+
+class TestShifts:
+    COLUMNS = (Number("a"), Number("b"), Number("c"))
+
+    def test_staying_is_always_among_them(self) -> None:
+        low, high = shift_ranges([(0.5, 1.0), (-2.0, -1.0), 3.0], self.COLUMNS)
+        assert low.tolist() == [0.0, -2.0, -3.0]
+        assert high.tolist() == [1.0, 0.0, 3.0]
+
+    def test_arrays_and_series_without_names_go_by_place(self) -> None:
+        expected = shift_ranges([1.0, 2.0, 3.0], self.COLUMNS)
+        for shifts in (
+            np.array([1.0, 2.0, 3.0]),
+            (1.0, 2.0, 3.0),
+            pd.Series([1.0, 2.0, 3.0], index=["b", 1, "a"]),
+        ):
+            found = shift_ranges(shifts, self.COLUMNS)
+            assert [x.tolist() for x in found] == [x.tolist() for x in expected]
+        named = shift_ranges(pd.Series([2.0, 1.0], index=["b", "a"]), self.COLUMNS)
+        assert named[1].tolist() == [1.0, 2.0, 0.0]
