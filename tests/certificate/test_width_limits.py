@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from isotone import FrozenNetwork, Scaling, certify
 from isotone.certificate.widths import find_widths
-from isotone.frozen.steps import Dense, Pointwise, Sort, Step
+from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Step
 
 CELLS = {"float64": 2.0**51, "float32": 2.0**22}  # a quarter of the whole numbers that are held
 
@@ -124,3 +125,71 @@ def test_a_sum_is_as_wide_as_its_terms_need() -> None:
         grid=2.0**-4,
     )
     assert find_widths(frozen) == (6, 7)
+
+
+class TestOneUnitTooMany:
+    """2^53 + 1 = 321 · 28059810762433 units: rounded down, a size would seem to be held."""
+
+    CELLS = 28059810762433.0
+
+    def exact(self, *steps: Step, residual: float = 0.0, fewer: int = 0) -> bool:
+        frozen = of_steps(*steps, residual=residual, grid=1.0)
+        return bool(find_widths(replace(frozen, clip=self.CELLS - fewer)))
+
+    def test_of_a_product(self) -> None:
+        step = Dense(np.array([[321.0]]), np.zeros(1))
+        assert not self.exact(step)
+        assert self.exact(step, fewer=1)
+
+    def test_of_a_residual(self) -> None:
+        step = Dense(np.array([[320.0]]), np.zeros(1))
+        for residual in (1.0, -1.0):
+            assert not self.exact(step, residual=residual)
+            assert self.exact(step, residual=residual, fewer=1)
+
+    def test_of_a_member(self) -> None:
+        assert not self.exact(Members((321.0,), ((ONE,),)))
+        assert self.exact(Members((-321.0,), ((ONE,),)), fewer=1)
+
+    def test_of_a_bias(self) -> None:
+        step = Dense(np.array([[4.0]]), np.array([1.0]))
+        frozen = of_steps(step, grid=1.0)
+        assert not find_widths(frozen)
+        assert find_widths(replace(frozen, clip=frozen.clip - 1.0))
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_units_and_sizes_that_the_format_does_not_hold_are_not_exact(precision: Any) -> None:
+    """A product that is too small vanishes, and one that is too large is infinite."""
+    for exponent in {"float64": (-1060, 1010), "float32": (-140, 120)}[precision]:
+        weight = np.array([[2.0**exponent]], precision)
+        frozen = replace(
+            line(1, precision),
+            steps=(Dense(weight, np.zeros(1, precision)),),
+            clip=2.0**15,
+            grid=2.0**-5,
+        )
+        assert find_widths(frozen) == ()
+        assert certify(frozen).widths == ()
+    weight = np.array([[2.0**20]], precision)
+    fine = replace(line(1, precision), steps=(Dense(weight, np.zeros(1, precision)),))
+    assert find_widths(fine)
+
+
+def test_zeros_are_whole_numbers_of_any_unit() -> None:
+    first = Dense(np.array([[8.0], [0.0]]), np.zeros(2))
+    assert find_widths(of_steps(first, Dense(np.ones((1, 2)), np.zeros(1)))) == (53, 53, 53)
+
+
+def test_a_sort_keeps_the_sum_of_all() -> None:
+    """1 and 1/2 may both be 1 after a sort, but their sum is 3/2: 48 units, not 64."""
+    first = Dense(np.array([[1.0, 0.0], [0.0, 0.5]]), np.zeros(2))
+    last = Dense(np.ones((1, 2)), np.zeros(1))
+    zero = np.zeros((1, 2))
+    frozen = FrozenNetwork(
+        *(("a", "b"), Scaling.identity(2), (first, Sort(2), last), zero, np.full(2, 9.0)),
+        zero.astype(np.int8),
+        clip=1.0,
+        grid=2.0**-4,
+    )
+    assert find_widths(frozen) == (6, 7, 7)

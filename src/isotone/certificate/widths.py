@@ -118,7 +118,8 @@ class WholeNumbers(Language[Whole]):
 
     def check(self, h: Whole) -> Whole:
         size = float(h.each.max())
-        held = size <= math.ldexp(1.0, self.bits + max(h.exponent, -1074 - self.bits))
+        power = min(max(self.bits + h.exponent, -1074), 1023)  # beyond these nothing is held
+        held = size <= math.ldexp(1.0, power)
         if not held or size >= self.largest or h.exponent < self.least:
             raise RoundedError
         return h
