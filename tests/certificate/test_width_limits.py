@@ -182,8 +182,8 @@ def test_zeros_are_whole_numbers_of_any_unit() -> None:
 
 
 def test_a_sort_keeps_the_sum_of_all() -> None:
-    """1 and 1/2 may both be 1 after a sort, but their sum is 3/2: 48 units, not 64."""
-    first = Dense(np.array([[1.0, 0.0], [0.0, 0.5]]), np.zeros(2))
+    """1 and 1/8 may both be 1 after a sort, but their sum is 9/8: 144 units, not 256."""
+    first = Dense(np.array([[1.0, 0.0], [0.0, 0.125]]), np.zeros(2))
     last = Dense(np.ones((1, 2)), np.zeros(1))
     zero = np.zeros((1, 2))
     frozen = FrozenNetwork(
@@ -192,4 +192,33 @@ def test_a_sort_keeps_the_sum_of_all() -> None:
         clip=1.0,
         grid=2.0**-4,
     )
-    assert find_widths(frozen) == (6, 7, 7)
+    assert find_widths(frozen) == (6, 9, 9)
+
+
+def test_a_negative_bias_counts_with_its_size() -> None:
+    unit = 2.0**-12
+    for bias in (-1.0, 1.0):
+        assert not find_widths(line(3, "float64", bias=bias * CELLS["float64"] * 2 * unit))
+
+
+def test_after_a_sort_every_unit_may_be_the_largest() -> None:
+    first = Dense(np.array([[1.0], [0.0]]), np.zeros(2))
+    for weight, exact in ((1.25, False), (0.75, True)):
+        last = Dense(np.array([[weight, 0.0]]), np.zeros(1))
+        assert bool(find_widths(of_steps(first, Sort(2), last))) == exact
+
+
+@pytest.mark.parametrize(
+    ("weights", "exact"),
+    [((0.25, 8.0), False), ((8.0, 0.25), False), ((0.125, 1.0), False), ((0.5, 0.5), True)],
+)
+def test_members_count_with_the_finest_digits_of_their_weights(
+    weights: tuple[float, ...], exact: bool
+) -> None:
+    assert bool(find_widths(of_steps(Members(weights, ((ONE,), (ONE,)))))) == exact
+
+
+def test_inputs_must_be_held_even_if_nothing_is_made_of_them() -> None:
+    frozen = replace(line(0, "float32"), clip=2.0**20)
+    assert not find_widths(frozen)
+    assert find_widths(replace(frozen, clip=2.0**10))
