@@ -15,7 +15,7 @@ from bench.mutation.operators import changes
 from isotone import rounding
 
 pytest.importorskip("coverage")
-from bench.mutation import campaign  # noqa: E402 - after that
+from bench.mutation import campaign
 
 ROOT = Path(__file__).parents[1]
 

@@ -187,3 +187,10 @@ class TestSlopes:
         assert slope.raw.high >= slope.scaled.high * factor
         assert slope.raw.low == pytest.approx(slope.scaled.low * factor, rel=1e-14)
         assert slope.raw.high == pytest.approx(slope.scaled.high * factor, rel=1e-14)
+
+
+def test_without_a_grid_a_direction_that_fails_is_not_kept() -> None:
+    frozen = replace(directed({2: 0.9}), grid=None)
+    verdicts = certify(frozen).verdicts
+    assert [(v.real, v.computed) for v in verdicts] == [(False, None)]
+    assert kept_directions(frozen, verdicts).tolist() == [[0, 0, 0, 0]]
