@@ -23,9 +23,10 @@ _save_checkpoint, _save = _recipe.save_checkpoint, torch.save
 def _die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
-def _write_half(content, path):
-    _save(content, path)
-    os.truncate(path, os.path.getsize(path) // 2)
+def _write_half(content, file):
+    _save(content, file)
+    file.flush()
+    os.truncate(file.fileno(), os.fstat(file.fileno()).st_size // 2)
     _die()
 
 def _save_or_die(path, key, content):
