@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sklearn
 
+from browser import chromium, opened
 from isotone import MonotonicRegressor, certify
 from isotone.estimators.notebook import WithBadge
 from isotone.transport.wasserstein import Distance
@@ -25,6 +27,17 @@ def test_a_report_is_shown_inline() -> None:
     assert "</iframe>" not in text[:-9]
     assert repr(shown).startswith("<report, ")
     assert "<dt>Proved directions</dt>" in two_classes().report().html
+
+
+def test_links_to_sections_stay_in_the_frame(tmp_path: Path) -> None:
+    notebook = tmp_path / "notebook.html"
+    notebook.write_text(f"<h1>Notebook</h1>{two_classes().report(rows())._repr_html_()}")
+    with chromium() as browser, opened(browser, notebook, "() => true") as page:
+        frame = page.page.frame_locator("iframe")
+        frame.locator("nav a", has_text="Proof").click()
+        frame.locator("#verdict").wait_for()
+        assert frame.locator("h1", has_text="Notebook").count() == 0
+        page.assert_clean()
 
 
 def test_fitted_estimators_wear_a_badge() -> None:

@@ -103,6 +103,17 @@ isotone.start = (data) => {
       document.querySelectorAll("details").forEach((each) => { each.open = true; });
     }, { signal });
     offerPage();
+    if (window.location.protocol === "about:") stayInFrame();
+  }
+
+  /* In a notebook's frame links to sections would lead to the notebook itself. */
+  function stayInFrame() {
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest('a[href^="#"]');
+      if (!link) return;
+      event.preventDefault();
+      document.getElementById(link.getAttribute("href").slice(1)).scrollIntoView();
+    }, { signal });
   }
 
   /* One page for an auditor: figures, the decisions at this threshold, and the proof. */
