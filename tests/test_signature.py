@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import os
 import subprocess
 from pathlib import Path
 
@@ -43,6 +44,38 @@ def test_what_was_signed_verifies_and_says_its_comment(model: Path, tmp_path: Pa
     assert beside == tmp_path / "a.isotone.minisig"
     assert verify(model, PublicKey.read(public)) == "release 3"
     assert str(PublicKey.read(public)) == public
+
+
+def test_a_file_that_is_called_like_a_key_is_not_taken_for_it(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else whoever sends a folder with the model could send a key of his own under that name."""
+    _, publisher = make_keys(tmp_path)
+    forger, forged = make_keys(tmp_path, seed=1)
+    monkeypatch.chdir(tmp_path)
+    target = tmp_path / publisher  # base 64 of these seeds has no slash
+    target.write_text(f"untrusted comment: key\n{forged}\n")
+    sign(model, forger, comment="official release")
+    with pytest.raises(SignatureError, match="is not the file that was signed"):
+        verify(model, PublicKey.read(publisher))
+    assert verify(model, PublicKey.read(f"./{publisher}")) == "official release"
+
+
+def test_what_has_no_signature_is_called_so(model: Path, tmp_path: Path) -> None:
+    _, public = make_keys(tmp_path)
+    with pytest.raises(SignatureError, match=r"a.isotone' is not signed: there is no"):
+        verify(model, PublicKey.read(public))
+    os.mkfifo(tmp_path / "a.isotone.minisig")
+    with pytest.raises(ValueError, match="is a pipe"):
+        verify(model, PublicKey.read(public))
+
+
+def test_a_key_has_two_lines(tmp_path: Path) -> None:
+    _, public = make_keys(tmp_path)
+    path = tmp_path / "a.pub"
+    path.write_text(f"untrusted comment: key\n{public}\n{public}\n")
+    with pytest.raises(SignatureError, match="has 3 lines, but a key has two"):
+        PublicKey.read(path)
 
 
 def test_every_changed_byte_of_the_file_is_noticed(model: Path, tmp_path: Path) -> None:
@@ -111,7 +144,7 @@ def test_signatures_of_the_file_itself_are_refused(model: Path, tmp_path: Path) 
 def test_keys_that_are_none_are_refused(model: Path, tmp_path: Path) -> None:
     key, public = make_keys(tmp_path)
     with pytest.raises(SignatureError, match=r"is of kind b'XX', but only Ed25519"):
-        PublicKey.read(base64.b64encode(b"XX" + bytes(40)).decode())
+        PublicKey.read(_written(tmp_path, base64.b64encode(b"XX" + bytes(40)).decode()))
     with pytest.raises(SignatureError, match="is not a secret key, which has 158 bytes"):
         sign(model, _written(tmp_path, public), comment="")
     data = base64.b64decode(key.read_text().split("\n")[1])

@@ -241,6 +241,21 @@ def encoded() -> FrozenNetwork:
     return replace(frozen, outputs="logits", classes=(EVIL, "b"), provenance={"target": EVIL})
 
 
+def assert_nothing_is_said_of_a_missing_number(page: Opened, frozen: FrozenNetwork) -> None:
+    """No row has the flag of a missing age and another age than its fill."""
+    cells = page.page.inner_text(".flips tr:has(th:text-is('age'))").split("\t")
+    assert cells[1:] == ["missing", "–", "–"]
+    assert "age" not in page.page.inner_text("ul.stands") if page.run(_HAS_STANDS) else True
+    samples = page.run(_SAMPLES)
+    rows = np.array([[value, 0.0, 1.0, 0.0] for value, _ in samples])
+    assert [scores[0] for _, scores in samples] == frozen.score_features(rows).tolist()
+
+
+_HAS_STANDS = "() => document.querySelector('ul.stands') !== null"
+_SAMPLES = """() => isotone.responses(isotone.app, [isotone.app.data.controls[0]], 8)[0]
+    .samples.map(({ value, scores }) => [value, scores])"""
+
+
 def test_categories_and_gaps_have_controls_and_names_stay_text(
     browser: Any, tmp_path: Path
 ) -> None:
@@ -261,6 +276,7 @@ def test_categories_and_gaps_have_controls_and_names_stay_text(
         page.settle()
         assert page.run("() => isotone.app.row") == [40.0, 0.0, 1.0, 1.0]
         assert page.page.is_disabled("#slider-0")
+        assert_nothing_is_said_of_a_missing_number(page, frozen)
         page.page.uncheck("#missing-0")
         assert not page.page.is_disabled("#value-0")
         assert page.page.inner_text("h1") == EVIL

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,7 +59,8 @@ def certify(
     Exit code 0 if every constraint holds, declared or asked for, and every score is right, 1 if
     one is not, 2 if the file is unreadable or not signed as asked.
     """
-    signed = None if signed_by is None else verify(model, PublicKey.read(signed_by))
+    key = None if signed_by is None else PublicKey.read(signed_by)
+    signed = None if key is None else verify(model, key)
     certificate = isotone.certify(isotone.load(model))
     theirs = certify_evaluation(model, certificate)
     asked = [
@@ -68,14 +70,16 @@ def certify(
     tested = isotone.selftest.check(certificate.frozen) if selftest else None
     if json:
         more: dict[str, Any] = {} if theirs is None else {"evaluator": theirs.to_dict()}
-        more |= {} if signed is None else {"signed_by": signed_by, "comment": signed}
+        more |= {} if signed is None else {"signed_by": str(key), "comment": signed}
+        more |= {} if tested is None else {"selftest": asdict(tested)}
         typer.echo(certificate.to_json(asked=asked, **more))
     else:
         _print(certificate, model, asked, theirs)
     if signed is not None and not json:
-        say(f"signature: by {signed_by}, {signed}")
+        say(f"signature: by {key}, {signed}")
     if tested is not None:
-        say(f"selftest: {tested}")
+        if not json:
+            say(f"selftest: {tested}")
         kept = kept and not tested.failures
     for note in _contradictions(certificate):
         warn(note)

@@ -24,7 +24,7 @@ def sign(
     Whoever has your public key checks it with isotone certify MODEL --signed-by KEY, or with
     minisign itself.
     """
-    about = comment or f"isotone model, fingerprint {isotone.load(model).fingerprint}"
+    about = f"isotone model, fingerprint {isotone.load(model).fingerprint}"
     encrypted = signature.is_encrypted(key)
     password = typer.prompt("password of the key", hide_input=True, err=True) if encrypted else ""
-    say(f"wrote {signature.sign(model, key, comment=about, password=password)}")
+    say(f"wrote {signature.sign(model, key, comment=comment or about, password=password)}")

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from isotone.certificate.certify import Certificate, certify
 from isotone.frozen.network import FrozenNetwork
+from isotone.selftest import KEY as SELFTEST
 
 _PERSON = "*For a person to write.*"
 
@@ -49,11 +50,15 @@ def _facts(frozen: FrozenNetwork) -> str:
         f"{frozen.n_outputs} {frozen.outputs if frozen.n_outputs > 1 else frozen.outputs[:-1]}"
     )
     classes = f" of the classes {', '.join(frozen.classes)}" if frozen.classes else ""
+    about = (
+        [["directions and slopes", f"of the {frozen.about(0)}"]] if not frozen.of_classes else []
+    )
     return _table(
         ["", ""],
         [
             ["shape", f"{frozen.shape}, {frozen.n_parameters:,} parameters"],
             ["outputs", outputs + classes],
+            *about,
             ["arithmetic", f"{frozen.precision}, bit for bit the same on every machine"]
             if frozen.precision == "float64"
             else ["arithmetic", frozen.precision],
@@ -105,7 +110,8 @@ def _limits() -> str:
 
 
 def _stated(frozen: FrozenNetwork) -> str:
-    return _table(["", ""], [[key, str(value)[:500]] for key, value in frozen.provenance.items()])
+    stated = {key: value for key, value in frozen.provenance.items() if key != SELFTEST}
+    return _table(["", ""], [[key, str(value)[:500]] for key, value in stated.items()])
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

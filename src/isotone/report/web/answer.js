@@ -60,7 +60,8 @@ isotone.answer = (app) => {
   /* In raw units, a feature at a time; all features together, in scaled units, are folded away. */
   function certified({ down, up, scaled }) {
     const strong = [...app.curved].sort((one, other) => other.effect - one.effect);
-    const found = strong.filter(({ kind }) => kind === "number").map((control) => alone(control, down, up));
+    const present = strong.filter((control) => control.kind === "number" && !app.lacks(control));
+    const found = present.map((control) => alone(control, down, up));
     const fold = node("details", { class: "fold" }, [
       node("summary", { text: "all features together, in scaled units" }),
       node("p", { text: distance() }), node("p", { text: kept(scaled) }),

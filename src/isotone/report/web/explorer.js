@@ -187,10 +187,15 @@ isotone.Explorer = class {
     return found.join(", ") || "↕ free";
   }
 
+  /* Whether a row lacks the value of a column: what stands there is its fill. */
+  lacks(control, row = this.row) {
+    return control.indicator !== undefined && row[control.indicator] === 1;
+  }
+
   /* The number of the category that a row has, counted from 0; -1 where it is missing. */
   chosen(control, row = this.row) {
     if (control.kind === "category") return control.features.findIndex((i) => row[i] === 1);
-    return row[control.indicator] === 1 ? -1 : row[control.feature];
+    return this.lacks(control, row) ? -1 : row[control.feature];
   }
 
   /* A row with that category. */

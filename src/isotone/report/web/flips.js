@@ -82,6 +82,7 @@ isotone.flipTable = (app, responses) => {
   }
 
   function number(control, samples) {
+    if (app.lacks(control)) return { name: control.name, far: Infinity, says: "", cells: ["missing", "–", "–"] };
     const i = control.feature;
     const now = app.row[i];
     const flips = isotone.nearestFlips(app, control, samples);

@@ -359,7 +359,7 @@ isotone.recourse = (app) => {
   }
 
   function text(control, row) {
-    if (control.indicator !== undefined && row[control.indicator] === 1) return "missing";
+    if (app.lacks(control, row)) return "missing";
     return control.kind === "number" ? plain(row[control.feature]) : control.labels[app.chosen(control, row)] || "missing";
   }
 };

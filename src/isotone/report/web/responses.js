@@ -1,9 +1,11 @@
 "use strict";
 /* How the answer changes when one feature moves from the current row. */
 
-/* Scores along some controls, others as they are: { control, samples: { value, scores } }. */
+/* Scores along some controls, others as they are: { control, samples: { value, scores } }. A value that is missing
+   is taken to be there: no row has a flag of missing values and another value than the fill. */
 isotone.responses = (app, controls, nPoints) => controls.map((control) => {
   const row = [...app.row];
+  if (app.lacks(control)) row[control.indicator] = 0;
   if (control.kind !== "number") return { control, samples: control.labels.map(chosen) };
   const i = control.feature;
   const [low, high] = control.axis;
@@ -112,7 +114,8 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
     const chart = empty(control, isotone.alongFeature(network, control));
     if (control.density) density(chart, control.density);
     const here = network.position(i, app.row[i]);
-    isotone.charts.band(chart, samples.map(({ value }) => {
+    const lacks = app.lacks(control); // then nothing is certified along the column, and no point of it is the row's
+    if (!lacks) isotone.charts.band(chart, samples.map(({ value }) => {
       const step = network.position(i, value) - here;
       return [value, ...isotone.envelope(network, judge, app.scores, view, i, step)];
     }), "envelope");
@@ -121,7 +124,7 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
     isotone.drawRival(app, chart, control, Math.max(samples.length >> 1, 12));
     const [low, high] = control.axis.map((t) => network.back(i, t));
     const now = Math.min(Math.max(app.row[i], low), high);
-    isotone.charts.marks(chart, [[now, app.show(app.scores)]], "current", 0, 5);
+    if (!lacks) isotone.charts.marks(chart, [[now, app.show(app.scores)]], "current", 0, 5);
     isotone.charts.drag(chart.svg, (event) => follow(event, chart, control));
     return chart;
   }
@@ -135,6 +138,7 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
     const [share] = isotone.charts.place(event, chart);
     if (share < 0 || share > 1) return;
     app.row[control.feature] = app.atShare(control, share);
+    if (app.lacks(control)) app.row[control.indicator] = 0;
     app.setRow(app.row);
   }
 

@@ -58,7 +58,9 @@ isotone.largestDrop = (points, sign) => {
 isotone.drawRival = (app, chart, control, nPoints = 32) => {
   if (!app.rival) return;
   const { charts } = isotone;
-  const points = app.rival.along(control, app.row, nPoints);
+  const row = [...app.row];
+  if (app.lacks(control)) row[control.indicator] = 0;
+  const points = app.rival.along(control, row, nPoints);
   const sign = isotone.declaredSign(app, control);
   if (control.kind !== "number") {
     charts.marks(chart, points, "rival", 3, 4, app.rival.name);
