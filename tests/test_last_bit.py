@@ -4,48 +4,56 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 
 from bench.proofs import last_bit
 from isotone import FrozenNetwork, freeze
+from programs import need
 
 
 @cache
-def networks() -> Any:
-    return list(last_bit.networks())
+def cases() -> list[last_bit.Case]:
+    return list(last_bit.cases())
 
 
-@pytest.mark.parametrize("k", range(5))
+def violations(frozen: FrozenNetwork, n: int = 50_000) -> dict[str, int]:
+    counts = last_bit.compare(frozen, frozen.score, n, seed=1)
+    assert sum(count.comparisons for count in counts.values()) == n * len(last_bit.RAISES)
+    return {name: count.violations for name, count in counts.items()}
+
+
+@pytest.mark.parametrize("k", range(7))
 def test_no_violation_by_default(k: int) -> None:
-    _, network, scaling = networks()[k]
-    counts = last_bit.compare(freeze(network, scaling=scaling), 50_000, seed=1)
-    assert {name: count.violations for name, count in counts.items()} == dict.fromkeys(counts, 0)
-    assert sum(count.comparisons for count in counts.values()) == 50_000 * len(last_bit.RAISES)
+    found = violations(last_bit.stored(cases()[k].freeze()))
+    assert found == dict.fromkeys(found, 0)
 
 
-@pytest.mark.parametrize("k", range(5))
+@pytest.mark.parametrize("k", range(6))
 def test_no_violation_in_exact_float32(k: int) -> None:
-    _, network, scaling = networks()[k]
-    frozen = freeze(network, scaling=scaling, precision="float32", exact=True)
-    counts = last_bit.compare(frozen, 50_000, seed=1)
-    assert {name: count.violations for name, count in counts.items()} == dict.fromkeys(counts, 0)
+    found = violations(cases()[k].freeze(precision="float32", exact=True))
+    assert found == dict.fromkeys(found, 0)
+
+
+def test_the_compiled_header_has_the_bits_of_the_file() -> None:
+    need("c++")
+    frozen = last_bit.stored(cases()[0].freeze())
+    rows = last_bit.base_rows(frozen, np.random.default_rng(0), 5000)
+    assert np.array_equal(last_bit.compiled(frozen)(rows), frozen.score(rows))
 
 
 def test_float32_on_too_fine_a_grid_can_fail() -> None:
     """The test above is not empty: a finer grid than can be proved is violated."""
-    exact = freeze(networks()[2][1], precision="float32", exact=True)
+    exact = cases()[2].freeze(precision="float32", exact=True)
     assert exact.grid is not None
-    counts = last_bit.compare(replace(exact, grid=exact.grid * 2.0**-9), 20_000, seed=1)
-    assert sum(count.violations for count in counts.values()) > 10
+    assert sum(violations(replace(exact, grid=exact.grid * 2.0**-9), 20_000).values()) > 10
 
 
 def test_the_comparison_can_fail() -> None:
     """Without snapping, rounding errors do violate monotonicity: the test above is not empty."""
     frozen = freeze(last_bit.adversarial([4, 20, 20, 1], 0), grid=None)
-    assert last_bit.compare(frozen, 2000, seed=1)["1e-9"].violations > 100
+    assert violations(frozen, 2000)["1e-9"] > 100
 
 
 def test_adversarial_networks_do_cancel_the_residual() -> None:
