@@ -87,7 +87,7 @@ def parse_json(text: str | bytes) -> Any:
     refused: readers differ in what they make of them.
     """
     if isinstance(text, bytes):
-        text = text.decode(json.detect_encoding(text), "surrogatepass")
+        text = text.decode("utf-8")  # and in no other encoding, as `json` would guess
     try:
         value = json.loads(
             text,
