@@ -73,7 +73,7 @@ def test_adversarial_networks_are_monotone_without_a_margin(
 ) -> None:
     network = last_bit.adversarial([4, 20, 20, 1], 0, group_size)
     frozen = freeze(network, precision="fixed", bits=(10, 8), clip=8)
-    counts = last_bit.compare(frozen, 20_000, seed=1)
+    counts = last_bit.compare(frozen, frozen.score, 20_000, seed=1)
     assert {name: count.violations for name, count in counts.items()} == dict.fromkeys(counts, 0)
 
 

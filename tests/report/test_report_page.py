@@ -392,13 +392,13 @@ def test_reasons_of_classes_are_called_probabilities(browser: Any, tmp_path: Pat
 def test_charts_can_be_enlarged(page: Opened) -> None:
     chart = page.page.locator("#quality figure:has-text('Precision and recall') svg.chart")
     small_box = chart.bounding_box()
-    page.page.get_by_label("Precision and recall: enlarge").click(force=True)
+    page.page.get_by_label("Precision and recall: enlarge").press("Enter")
     page.settle()
     large = chart.bounding_box()
     assert small_box is not None
     assert large is not None
     assert large["width"] > 1.5 * small_box["width"]
-    page.page.get_by_label("Precision and recall: reduce").click(force=True)
+    page.page.get_by_label("Precision and recall: reduce").press("Enter")
     page.page.wait_for_function(
         "width => [...document.querySelectorAll('#quality svg.chart')]"
         ".every((chart) => chart.getBoundingClientRect().width < width)",
