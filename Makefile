@@ -21,7 +21,7 @@ help:
 	@echo "make bench-reasons   rows explained per second, exactly and sampled, against shap"
 	@echo "make bench-estimators  default estimators against boosters, on small and whole tables (TABLES=DIR for more)"
 	@echo "make prove           the proof that computed scores are monotone, checked by Coq; needs coq and Flocq"
-	@echo "make prove-bits      100 million comparisons of computed scores"
+	@echo "make prove-bits      a billion comparisons of computed scores; docs/last-bit.md shows a hundred million"
 	@echo "make prove-decisions a million decisions of the evaluators of LHCb's trigger"
 	@echo "make prove-verifier  both certifiers on 10,000 models and as many changed files (PAGE=1: that of the playground); needs Node"
 	@echo "make prove-verilog   a million rows through simulated Verilog, and its area by yosys"

@@ -5,7 +5,7 @@ certificate holds while a computed score falls?
 Method: Atheris chooses by coverage of the Python code, from drawn models on; a mutator that knows
 the format changes numbers, shapes and texts, and makes checksums fit again. What must hold is
 `examine` in `tests/hostile.py`; `make test` runs the corpus in `tests/fuzz` again.
-Run time: about 100 executions a second of one core. Needs the package `atheris`.
+Run time: 60 executions a second on a core that others used as well. Needs the package `atheris`.
 """
 
 from __future__ import annotations
