@@ -21,17 +21,7 @@ PACKAGE = Path(isotone.__file__).parent
 
 # A package, or a module beside them, imports only from those to its left.
 NUMPY_HALF = [
-    *(
-        "typing",
-        "limits",
-        "compiled",
-        "arithmetic",
-        "untrusted",
-        "files",
-        "locks",
-        "checks",
-        "extras",
-    ),
+    *("typing", "limits", "compiled", "arithmetic", "files", "checks", "extras"),
     *("names", "workers", "elementary", "rounding", "inputs", "data", "frozen", "certificate"),
     *("explanation", "bundle"),
     *(

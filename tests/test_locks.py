@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from isotone.cli import ending_cleanly, main
-from isotone.locks import NAME, making, sole_use
+from isotone.files.locks import NAME, making, sole_use
 from test_files import COMMANDS, everything, write_inputs
 
 DIRECTORIES = {
@@ -44,7 +44,7 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
     code = f"""
 import os, signal
 from pathlib import Path
-from isotone.locks import sole_use
+from isotone.files.locks import sole_use
 with sole_use(Path({str(tmp_path / "out")!r})):
     os.kill(os.getpid(), signal.SIGKILL)
 """

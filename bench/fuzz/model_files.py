@@ -27,7 +27,7 @@ from bench.fuzz import corpus
 
 _ROOT = Path(__file__).parents[2]
 _FOLDER = _ROOT / "build" / "fuzz" / "files"
-_WATCHED = ("isotone.certificate", "isotone.frozen", "isotone.inputs", "isotone.untrusted")
+_WATCHED = ("isotone.certificate", "isotone.frozen", "isotone.inputs", "isotone.files.untrusted")
 
 
 def main() -> None:

@@ -36,11 +36,11 @@ from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate.certify import Certificate, certify
 from isotone.files import replacing
+from isotone.files.untrusted import open_regular, parse_json
 from isotone.frozen.loading import check_network, describing, load
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Policy
 from isotone.typing import Bools
-from isotone.untrusted import open_regular, parse_json
 
 FORMAT = 1
 RULE = ">="  # score >= threshold

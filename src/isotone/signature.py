@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from isotone.extras import lacking
 from isotone.files import replacing
-from isotone.untrusted import open_regular
+from isotone.files.untrusted import open_regular
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ed25519

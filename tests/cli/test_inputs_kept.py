@@ -10,7 +10,7 @@ import pytest
 
 from isotone.cli import main
 from isotone.data.table import open_table, write_table
-from isotone.locks import NAME, sole_use
+from isotone.files.locks import NAME, sole_use
 from test_files import everything, write_inputs
 
 # What is read and what is written, and a command that does; {0} is a folder.

@@ -11,8 +11,8 @@ import pytest
 import isotone
 from isotone.cli import main
 from isotone.export.lhcb.evaluator import evaluate
+from isotone.files.untrusted import read_json
 from isotone.frozen.lhcb import SigmaNet, parse
-from isotone.untrusted import read_json
 from sigma_nets import draw_pairs, dump, foreign
 
 POINT = {"format": 1, "rule": ">=", "threshold": 1.25}

@@ -28,9 +28,9 @@ from isotone.export.lhcb.evaluator import (
 )
 from isotone.export.lhcb.fold import fold
 from isotone.export.lhcb.target import Allen, Hlt2
+from isotone.files.untrusted import read_json
 from isotone.frozen.lhcb import parse
 from isotone.typing import Floats
-from isotone.untrusted import read_json
 from networks import every_step, small
 from programs import STRICT, need, on_x86
 from sigma_nets import SHAPES, draw_pairs

@@ -16,7 +16,7 @@ from isotone import FrozenNetwork, certify, freeze, report
 from isotone.frozen import reference
 from isotone.report import page
 from isotone.report.outcomes import Outcomes, threshold_of
-from isotone.report.sample import Sample, read_sample
+from isotone.report.table.sample import Sample, read_sample
 from networks import copied, every_step, mixed, small
 from playgrounds import people
 from reports import rows, two_classes

@@ -18,12 +18,12 @@ from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Number, Ordered
 from isotone.report import page, verdict
 from isotone.report.controls import controls_of, start_row
-from isotone.report.curves import Binned, ranking
 from isotone.report.history import beside, read_history
 from isotone.report.numbers import describe_network
 from isotone.report.outcomes import Outcomes
 from isotone.report.presets import embedded_rows
-from isotone.report.sample import Sample, read_sample
+from isotone.report.table.curves import Binned, ranking
+from isotone.report.table.sample import Sample, read_sample
 from networks import by_hand, every_step, small
 from reports import EVIL, content, rows, two_classes
 

@@ -14,10 +14,10 @@ from sklearn import metrics
 from isotone import FrozenNetwork, MonotonicNetwork, Scaling, certify, cli, freeze, report
 from isotone.certificate.robustness import Decisions
 from isotone.report.controls import controls_of
-from isotone.report.effects import effects
 from isotone.report.outcomes import Outcomes
-from isotone.report.sample import Sample
-from isotone.report.stops import stops_of
+from isotone.report.table.effects import effects
+from isotone.report.table.sample import Sample
+from isotone.report.table.stops import stops_of
 from networks import every_step, small
 from reports import content, rows, two_classes
 

@@ -11,8 +11,8 @@ import pytest
 import isotone
 from isotone import Log, MonotonicClassifier, export, trigger
 from isotone.export.lhcb.evaluator import evaluate
+from isotone.files.untrusted import read_json
 from isotone.frozen.lhcb import parse
-from isotone.untrusted import read_json
 
 
 def two_classes(n_rows: int = 3000) -> tuple[Any, Any]:

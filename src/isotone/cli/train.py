@@ -40,9 +40,9 @@ from isotone.cli.table.target import TargetColumn
 from isotone.data.table import split_tree
 from isotone.export.lhcb.fold import check_shape
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
+from isotone.files.locks import making, sole_use
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import file_name
-from isotone.locks import making, sole_use
 from isotone.selftest import carry
 from isotone.trigger.evaluators import parameters_for
 from isotone.typing import ClassificationLoss, Gaps, RegressionLoss

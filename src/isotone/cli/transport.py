@@ -19,7 +19,7 @@ from isotone.cli.console.terminal import errors, output
 from isotone.cli.table.columns import tell_left_out
 from isotone.data.table import Table, index_columns, open_table, read_numbers, split_tree
 from isotone.files import refuse_overwriting, replacing
-from isotone.locks import sole_use
+from isotone.files.locks import sole_use
 from isotone.rounding import digits_down, digits_up
 from isotone.typing import Floats
 

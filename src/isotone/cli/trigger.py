@@ -16,9 +16,9 @@ from rich.table import Table
 
 import isotone
 from isotone.cli.console import terminal
+from isotone.cli.console.lines import judge_lines, print_lines, write_lines
 from isotone.cli.console.options import ON_UNSEEN, listed, numbers_of, policy_of
 from isotone.cli.console.terminal import output, printable
-from isotone.cli.lines import judge_lines, print_lines, write_lines
 from isotone.cli.table.given import BackgroundPaths, Given, SignalPaths, TablePaths
 from isotone.files import refuse_overwriting, replacing
 from isotone.frozen.network import FrozenNetwork

@@ -22,9 +22,9 @@ from isotone.data import csv as csvfile
 from isotone.data import parquet as parquetfile
 from isotone.data import root as rootfile
 from isotone.files import replacing
+from isotone.files.untrusted import refuse_special
 from isotone.inputs.cells import describe_cell, floats, truths_as_numbers
 from isotone.typing import Floats
-from isotone.untrusted import refuse_special
 
 BATCH_ROWS = 65536
 SUFFIXES = (".csv", ".csv.gz", ".parquet", ".pq", ".root")

@@ -20,9 +20,9 @@ from string import Formatter
 from typing import Any
 
 from isotone.checks import suggest
+from isotone.files.untrusted import read_toml
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.columns import Number
-from isotone.untrusted import read_toml
 
 _KINDS = ("raises", "lowers", "missing")
 _FIELDS = ("value", "column", "contribution")

@@ -17,12 +17,12 @@ import numpy as np
 from isotone.arithmetic import ieee_arithmetic
 from isotone.export.claim import Arithmetic, Claim, SingleFile
 from isotone.export.exactness import exact
+from isotone.files.untrusted import read_json
 from isotone.frozen.engine import Engine
 from isotone.frozen.loading import assemble, build, describing
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import describe
 from isotone.typing import Floats, Reals
-from isotone.untrusted import read_json
 
 FORMAT = "isotone-json"
 VERSION = 3

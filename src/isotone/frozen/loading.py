@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike
 from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
 from isotone.checks import check_count
+from isotone.files.untrusted import begins_as_json, read_json
 from isotone.frozen import lhcb, modelfile
 from isotone.frozen.modelfile import Arrays
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Step, Steps, residual_block
 from isotone.inputs.chain import Inputs
 from isotone.inputs.scaling import Scaling, numbers
-from isotone.untrusted import begins_as_json, read_json
 
 
 @ieee_arithmetic()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from isotone import limits
 from isotone.files import replacing
-from isotone.untrusted import open_regular, parse_json
+from isotone.files.untrusted import open_regular, parse_json
 
 Arrays = dict[str, NDArray[Any]]
 

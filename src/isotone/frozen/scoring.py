@@ -20,12 +20,12 @@ import pyarrow.parquet
 from isotone.data.dataset import tables_in
 from isotone.data.table import Table, open_table, split_tree, suffix_of, write_table
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
+from isotone.files.locks import sole_use
+from isotone.files.untrusted import parse_json, read_json
 from isotone.frozen.engine import Engine
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Policy
-from isotone.locks import sole_use
 from isotone.typing import Reals
-from isotone.untrusted import parse_json, read_json
 from isotone.workers import Workers, run
 
 NOTE = "scored-with.json"  # in a directory of scores: which model and columns they are of

@@ -22,6 +22,7 @@ from isotone.certificate.coordinates import Coordinates
 from isotone.certificate.robustness import Decisions
 from isotone.data.table import open_table
 from isotone.files import replacing
+from isotone.files.untrusted import read_json
 from isotone.frozen.engine import Engine
 from isotone.frozen.loading import check_network, describing
 from isotone.frozen.network import FrozenNetwork
@@ -30,7 +31,6 @@ from isotone.inputs.columns import Category, Column
 from isotone.monitoring.sketch import Sketch, Sketcher
 from isotone.report.outcomes import threshold_of
 from isotone.typing import Floats, Integers
-from isotone.untrusted import read_json
 
 FORMAT = 1
 Unseen = Literal["missing", "skip"]

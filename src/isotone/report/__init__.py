@@ -24,15 +24,16 @@ from isotone.explanation.texts import Texts
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Rule
-from isotone.report import figures, page, presets, statistics, verdict
+from isotone.report import figures, page, presets, verdict
 from isotone.report.controls import controls_of, start_row
 from isotone.report.history import check_history
 from isotone.report.numbers import describe_decision, describe_network
 from isotone.report.outcomes import Outcomes, threshold_of
 from isotone.report.rivals import rival_of
-from isotone.report.robust import robustness, shifts_of
-from isotone.report.sample import Sample, read_sample
-from isotone.report.stops import describe_stops, stops_of
+from isotone.report.table import statistics
+from isotone.report.table.robust import robustness, shifts_of
+from isotone.report.table.sample import Sample, read_sample
+from isotone.report.table.stops import describe_stops, stops_of
 from isotone.report.verdict import escape
 from isotone.typing import Floats
 

@@ -15,8 +15,8 @@ import numpy as np
 from isotone.frozen.axes import along, usual_values
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.columns import Category, Column, Ordered, missing_name
-from isotone.report.effects import effects
-from isotone.report.sample import Sample
+from isotone.report.table.effects import effects
+from isotone.report.table.sample import Sample
 from isotone.typing import Floats
 
 N_BINS = 40

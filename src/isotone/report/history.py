@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from isotone.untrusted import read_json
+from isotone.files.untrusted import read_json
 
 NAME = "history.json"  # what `isotone train` writes beside model.isotone
 _MODEL = "model.isotone"

@@ -11,7 +11,7 @@ import numpy as np
 from isotone.frozen.network import FrozenNetwork
 from isotone.report.controls import start_row
 from isotone.report.outcomes import Outcomes
-from isotone.report.sample import Sample
+from isotone.report.table.sample import Sample
 from isotone.typing import Floats
 
 MIN_GROUP = 20  # rows behind a median that the file holds

@@ -14,11 +14,11 @@ import numpy as np
 from isotone.certificate.certify import certify
 from isotone.frozen.loading import load
 from isotone.frozen.network import FrozenNetwork
-from isotone.report.curves import Binned, ranking
 from isotone.report.numbers import describe_network
 from isotone.report.outcomes import Outcomes
-from isotone.report.sample import Sample
-from isotone.report.statistics import bins_of, metrics_of
+from isotone.report.table.curves import Binned, ranking
+from isotone.report.table.sample import Sample
+from isotone.report.table.statistics import bins_of, metrics_of
 from isotone.typing import Bools, Floats
 
 MAX_SWAPS = 200  # rows that change their decision, by number

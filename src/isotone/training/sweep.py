@@ -21,7 +21,7 @@ import pyarrow.parquet
 import torch
 
 from isotone.files import remove_leftovers, replacing
-from isotone.locks import making, sole_use
+from isotone.files.locks import making, sole_use
 from isotone.losses import check_targets, parse_loss
 from isotone.nn.interactions import Groups
 from isotone.nn.network import MonotonicNetwork

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from isotone.untrusted import open_regular, parse_json, read_toml
+from isotone.files.untrusted import open_regular, parse_json, read_toml
 
 _MOST_BYTES = 2**20
 

@@ -17,13 +17,13 @@ import numpy as np
 
 import isotone
 from isotone.data.table import split_tree
+from isotone.files.untrusted import open_regular, read_json
 from isotone.frozen.network import FrozenNetwork
 from isotone.trigger.curve import RateCurve
 from isotone.trigger.efficiency import Efficiency
 from isotone.trigger.judgement import Judgement
 from isotone.trigger.shares import RateShares
 from isotone.trigger.tistos import Overlap
-from isotone.untrusted import open_regular, read_json
 
 RULE = ">="  # a candidate passes if score >= threshold
 FORMAT = 1

@@ -24,9 +24,9 @@ import numpy as np
 
 from isotone.explanation.background import Background
 from isotone.explanation.recourse.changes import AllowedChange, check_changes
+from isotone.files.untrusted import read_toml
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.columns import Category, Ordered
-from isotone.untrusted import read_toml
 
 _SETTINGS = {
     field.name: (bool if field.type == "bool" else None) for field in fields(AllowedChange)

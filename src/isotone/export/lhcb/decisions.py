@@ -17,10 +17,10 @@ from isotone.export.lhcb.evaluator import (
 )
 from isotone.export.native.compiler import find_compiler
 from isotone.export.parity import check_rows
+from isotone.files.untrusted import read_json
 from isotone.frozen.lhcb import parse
 from isotone.frozen.network import FrozenNetwork
 from isotone.typing import Bools, Floats
-from isotone.untrusted import read_json
 
 _N_ROWS = 10_000
 

@@ -16,9 +16,9 @@ import numpy as np
 from isotone import limits
 from isotone.certificate.certify import Certificate
 from isotone.export.lhcb.errors import evaluation_error
+from isotone.files.untrusted import begins_as_json, read_json
 from isotone.frozen.lhcb import SigmaNet, Singles, parse
 from isotone.rounding import digits_up
-from isotone.untrusted import begins_as_json, read_json
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,11 @@ from isotone.export.lhcb.decisions import compare_decisions
 from isotone.export.lhcb.errors import Errors, find_errors
 from isotone.export.lhcb.evaluator import evaluate
 from isotone.export.lhcb.fold import Folded, Rescale, fold
+from isotone.files.untrusted import read_json
 from isotone.frozen.lhcb import Layout, SigmaNet, parse
 from isotone.frozen.network import FrozenNetwork
 from isotone.rounding import digits_up
 from isotone.typing import Floats, Reals
-from isotone.untrusted import read_json
 
 _LARGEST = 2.0**126  # of a raw number that a clamp is tried with
 _WORDS = (

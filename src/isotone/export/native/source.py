@@ -10,10 +10,10 @@ from pathlib import Path
 
 from isotone.export.claim import Claim
 from isotone.files import replacing
+from isotone.files.locks import sole_use
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Column, Number, Ordered, missing_code
-from isotone.locks import sole_use
 from isotone.typing import Precision, Reals
 
 WIDTH = 99

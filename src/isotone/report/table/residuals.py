@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from isotone.report.curves import histogram
+from isotone.report.table.curves import histogram
 from isotone.trigger.efficiency import quantile_edges
 from isotone.typing import Floats
 

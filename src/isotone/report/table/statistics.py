@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from isotone.frozen.network import FrozenNetwork
-from isotone.report.curves import Binned, calibration, histogram, ranking
 from isotone.report.outcomes import Outcomes
-from isotone.report.residuals import describe_residuals
-from isotone.report.sample import Column, Sample
+from isotone.report.table.curves import Binned, calibration, histogram, ranking
+from isotone.report.table.residuals import describe_residuals
+from isotone.report.table.sample import Column, Sample
 from isotone.trigger.efficiency import quantile_edges
 from isotone.typing import Floats
 

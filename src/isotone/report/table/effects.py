@@ -8,7 +8,7 @@ from isotone.explanation import importance
 from isotone.frozen.axes import usual_values
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.columns import Category, Column
-from isotone.report.sample import Sample
+from isotone.report.table.sample import Sample
 from isotone.typing import Floats
 
 _SEED = 0

@@ -1,6 +1,6 @@
 """Robustness of a table: what is certified about its rows when columns are shifted, and measured.
 
-Decisions are looked at for every threshold that the page can move to (`isotone.report.stops`).
+Decisions are looked at for every threshold that the page can move to (`report.table.stops`).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate.certify import Certificate
 from isotone.certificate.robustness import Contest, Decisions, Radius, shift_ranges
 from isotone.inputs.columns import Number
-from isotone.report.curves import histogram
 from isotone.report.outcomes import Outcomes
-from isotone.report.sample import Sample
-from isotone.report.stops import covered, crossed
+from isotone.report.table.curves import histogram
+from isotone.report.table.sample import Sample
+from isotone.report.table.stops import covered, crossed
 from isotone.rounding import digits_up
 from isotone.typing import Floats
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from isotone.report.outcomes import Outcomes
-from isotone.report.sample import Sample
+from isotone.report.table.sample import Sample
 from isotone.typing import Floats, Indices
 
 N_STOPS = 100
