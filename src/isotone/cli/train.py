@@ -21,17 +21,13 @@ from isotone.cli.console.options import (
     ScalingOption,
     frequency_of,
     interactions_of,
-    lipschitz_of,
     listed,
-    one_number,
-    pieces_of,
     rates_of,
-    size_of,
-    sizes_of,
 )
 from isotone.cli.console.terminal import output, printable
-from isotone.cli.table.columns import Columns, choose_columns
+from isotone.cli.table.columns import choose_columns
 from isotone.cli.table.directory import check_workers, is_streamed, survey_rows
+from isotone.cli.table.estimator import estimator_of, loss_of, settings_of
 from isotone.cli.table.given import BackgroundPaths, Given, SignalPaths, TablePaths
 from isotone.cli.table.judging import judge
 from isotone.cli.table.outcome import print_next, print_outcome, print_scaling
@@ -42,17 +38,14 @@ from isotone.export.lhcb.fold import check_shape
 from isotone.files import refuse_overwriting, remove_leftovers, replacing
 from isotone.files.locks import making, sole_use
 from isotone.frozen.network import FrozenNetwork
-from isotone.frozen.notebook import file_name
 from isotone.selftest import carry
-from isotone.trigger.evaluators import parameters_for
-from isotone.typing import ClassificationLoss, Gaps, RegressionLoss
+from isotone.typing import Gaps
 from isotone.workers import Workers, workers_of
 
 if TYPE_CHECKING:
     from isotone.estimators.estimator import MonotonicEstimator
 
 _FILES = ("certificate.json", "history.json", "metrics.json")  # beside the model
-_CLASSIFICATION, _REGRESSION = get_args(ClassificationLoss), get_args(RegressionLoss)
 
 
 def train(
@@ -223,28 +216,14 @@ def train(
         gaps_allowed=missing == "indicator",
         unasked="identity" if evaluator else "auto",
     )
-    kind, level = _loss(loss)
+    kind, level = loss_of(loss)
     frequency = frequency_of(min_frequency)
-    grouped = listed(group_by)
-    how = Reading(
-        *(weights, validation, kind, missing == "indicator", positive, frequency),
-        group_by=grouped,
-        signed=signed_weights,
-    )
+    asked = (weights, validation, kind, missing == "indicator", positive, frequency)
+    how = Reading(*asked, group_by=listed(group_by), signed=signed_weights)
     read = survey_rows if is_streamed(source) else read_rows
     learned, training, held_out = read(source, columns, how)
-    estimator = _estimator(learned, columns, kind, level, class_weight)
-    settings: dict[str, Any] = {
-        "lipschitz": lipschitz_of(lipschitz, columns.features),
-        "knots": pieces_of(knots),
-        "hidden_layer_sizes": sizes_of(hidden_layer_sizes),
-        "group_size": "auto" if group_size == "auto" else size_of(group_size),
-        "missing": missing,
-        "n_members": 4 if n_members is None else n_members,
-    }
-    if evaluator is not None:
-        open_ = {"knots": knots, "group_size": group_size, "n_members": n_members or "auto"}
-        settings = _fitting(evaluator, settings, open_, columns)
+    estimator = estimator_of(learned, columns, kind, level, class_weight)
+    shape = (lipschitz, knots, hidden_layer_sizes, group_size, n_members)
     estimator.set_params(
         joint_cst=[rates_of(text, "joint-cst") for text in joint_cst or ()] or None,
         interaction_cst=interactions_of(interaction_cst, columns.features),
@@ -254,23 +233,31 @@ def train(
         max_iter=max_iter,
         random_state=random_state,
         verbose=True,
-        **settings,
+        **settings_of(evaluator, columns, missing, *shape),
     )
-    names = ", ".join(map(file_name, given.paths))
-    made_from = {"table": names, "target": given.target, "rows": len(training.X)}
-    made_from["random_state"] = random_state
+    made_from = given.describe() | {"rows": len(training.X), "random_state": random_state}
     where = (scheduler, workers) if is_streamed(source) else (None, 1)
     with workers_of(*where) as chosen:
         metrics = _make(estimator, training, held_out, destination, made_from, resume, chosen)
+    _print(estimator, learned, metrics, destination.model, evaluator)
+    print_next(destination.model, given.paths, validation)
+
+
+def _print(
+    estimator: MonotonicEstimator,
+    target: TargetColumn,
+    metrics: dict[str, float],
+    model: Path,
+    evaluator: str | None,
+) -> None:
     levels = estimator.network_.provenance.get("quantiles")
-    about = f"quantile {levels[0]:g} of {learned.name}" if levels else learned.describe()
+    about = f"quantile {levels[0]:g} of {target.name}" if levels else target.describe()
     print_outcome(estimator.certificate_, about, metrics)
     print_scaling(estimator.network_)
-    output.print(printable(f"written: {destination.model}"), soft_wrap=True)
+    output.print(printable(f"written: {model}"), soft_wrap=True)
     if evaluator is not None:
         check_shape(estimator.network_, evaluator)
         terminal.say(f"fits {evaluator}: write it with isotone export --to {evaluator}")
-    print_next(destination.model, given.paths, validation)
 
 
 def _destination(out: Path, tables: Sequence[Path]) -> Destination:
@@ -279,56 +266,6 @@ def _destination(out: Path, tables: Sequence[Path]) -> Destination:
     parts = checkpoint_files(destination.checkpoints)
     refuse_overwriting([destination.model, *destination.beside(*_FILES), *parts], tables)
     return destination
-
-
-def _fitting(
-    evaluator: str, settings: dict[str, Any], asked: dict[str, Any], columns: Columns
-) -> dict[str, Any]:
-    """Settings of a network for an evaluator, from those that somebody asked for."""
-    given = {name: value for name, value in settings.items() if asked.get(name) != "auto"}
-    named = [*columns.categorical, *columns.orders]
-    given |= {"categorical_features": named} if named else {}
-    return parameters_for(evaluator, scaling=columns.scaling, **given)
-
-
-def _loss(text: str | None) -> tuple[str, float | None]:
-    """Name of a loss, and its parameter; an empty name if the target is to decide."""
-    name, colon, parameter = (text or "").partition(":")
-    if name:
-        check_choice("--loss", name, [*_CLASSIFICATION, *_REGRESSION])
-    if colon and name != "quantile":
-        raise ValueError(f"`--loss {text}` has a parameter, but only quantile takes one")
-    return name, one_number(parameter, "loss quantile:") if colon else None
-
-
-def _estimator(
-    target: TargetColumn, columns: Columns, loss: str, level: float | None, class_weight: str
-) -> MonotonicEstimator:
-    from isotone.estimators.classifier import MonotonicClassifier
-    from isotone.estimators.regressor import MonotonicRegressor
-
-    options: dict[str, Any] = {
-        "monotonic_cst": target.monotonic_cst(columns.directions, columns.features),
-        "scaling": columns.scaling,
-    }
-    if target.classes is None:
-        if class_weight != "none":
-            raise ValueError(
-                f"`--class-weight {class_weight}` is for classes but {target.name!r} is learned "
-                "as a number; leave it out, or add `--loss cross_entropy`"
-            )
-        options["loss"] = loss or "squared_error"
-        options |= {} if level is None else {"quantile": level}
-        return MonotonicRegressor(**options)
-    if loss in _REGRESSION or (loss not in ("", "cross_entropy") and len(target.classes) > 2):
-        raise ValueError(
-            f"`--loss {loss}` is for {'numbers' if loss in _REGRESSION else 'two classes'} but "
-            f"{target.name!r} holds the classes {', '.join(target.classes[:5])}; choose "
-            "--loss cross_entropy"
-        )
-    options["class_weight"] = None if class_weight == "none" else class_weight
-    options["loss"] = loss or "cross_entropy"
-    return MonotonicClassifier(positive=target.second, **options)
 
 
 def _make(

@@ -11,6 +11,7 @@ import typer
 
 from isotone.data.several import expand, join, open_tables, with_class
 from isotone.data.table import Table, is_url, split_tree
+from isotone.frozen.notebook import file_name
 
 CLASS = "signal"  # the column that says of which class a table is: 1, or 0 for background
 
@@ -79,6 +80,10 @@ class Given:
     def local_files(self) -> list[Path]:
         """The files on this machine; a URL is none."""
         return [split_tree(path)[0] for path in self.paths if not is_url(path)]
+
+    def describe(self) -> dict[str, str]:
+        """What provenance says about them."""
+        return {"table": ", ".join(map(file_name, self.paths)), "target": self.target}
 
     def open(self) -> Table:
         """One table of all, with the target in every row."""
