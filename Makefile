@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 .PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier fuzz figures trigger report-picture wheel docs clean mutate coverage
 

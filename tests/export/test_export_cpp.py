@@ -18,10 +18,9 @@ from programs import HOSTILE, MODELS, STRICT, check_program, need, on_x86, root,
 # name: compiler, options, what runs the program
 WAYS: dict[str, tuple[str, list[str], list[str]]] = {
     "GCC": ("g++", ["-O2", "-march=native", "-ffp-contract=fast"], []),
-    "GCC without optimization": ("g++", ["-O0"], []),
-    "GCC with sanitizers": (
+    "GCC without optimization, with sanitizers": (
         "g++",
-        ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+        ["-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
         [],
     ),
     "Clang": ("clang++", ["-O3", "-mavx2", "-mfma", "-ffp-contract=fast"], []),
