@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import os
 import subprocess
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -205,3 +207,32 @@ def test_commands_sign_and_check(model: Path, tmp_path: Path) -> None:
     refused = runner.invoke(app, ["certify", str(model), "--signed-by", public])
     assert refused.exit_code != 0
     assert "is not the file that was signed" in refused.output + str(refused.exception)
+
+
+@pytest.mark.parametrize("replaced_after", [1, 2])
+def test_what_is_certified_is_what_was_signed_though_the_file_is_replaced_meanwhile(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replaced_after: int
+) -> None:
+    """Replaced before the copy is made, it is refused; replaced later, it is not what is read."""
+    key, public = make_keys(tmp_path)
+    sign(model, key, comment="release 3")
+    other = tmp_path / "other.isotone"
+    small(seed=1).save(other)
+    n_checks = 0
+
+    def verify_and_replace(*arguments: Any) -> str:
+        nonlocal n_checks
+        comment = verify(*arguments)
+        n_checks += 1
+        if n_checks == replaced_after:
+            other.replace(model)
+        return comment
+
+    monkeypatch.setattr(import_module("isotone.cli.certify"), "verify", verify_and_replace)
+    ran = CliRunner().invoke(app, ["certify", str(model), "--signed-by", public, "--json"])
+    assert not other.exists()
+    if replaced_after == 1:
+        assert ran.exit_code != 0
+        assert "is not the file that was signed" in ran.output + str(ran.exception)
+    else:
+        assert small().fingerprint in ran.output

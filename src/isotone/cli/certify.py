@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import numpy as np
@@ -21,9 +23,10 @@ from isotone.cli.console import terminal
 from isotone.cli.console.options import rates_of
 from isotone.cli.console.terminal import indented, output, printable, say, warn
 from isotone.export.lhcb.proof import Evaluation, certify_evaluation
+from isotone.files.untrusted import open_regular
 from isotone.frozen.notebook import DIRECTIONS, quoted
 from isotone.rounding import digits_up
-from isotone.signature import PublicKey, verify
+from isotone.signature import SUFFIX, PublicKey, verify
 
 _YES, _NO = Text("yes", style="green"), Text("NO", style="bold red")
 
@@ -60,9 +63,9 @@ def certify(
     one is not, 2 if the file is unreadable or not signed as asked.
     """
     key = None if signed_by is None else PublicKey.read(signed_by)
-    signed = None if key is None else verify(model, key)
-    certificate = isotone.certify(isotone.load(model))
-    theirs = certify_evaluation(model, certificate)
+    with _as_signed(model, key) as (file, signed):
+        certificate = isotone.certify(isotone.load(file))
+        theirs = certify_evaluation(file, certificate)
     asked = [
         verdict for text in along or () for verdict in certificate.along(rates_of(text, "along"))
     ]
@@ -84,6 +87,25 @@ def certify(
     for note in _contradictions(certificate):
         warn(note)
     raise typer.Exit(0 if kept else 1)
+
+
+@contextmanager
+def _as_signed(model: Path, key: PublicKey | None) -> Iterator[tuple[Path, str | None]]:
+    """The file to certify and the comment of its signature.
+
+    With a key it is a copy: what is certified is what was signed, even if somebody replaces the
+    file in between.
+    """
+    if key is None:
+        yield model, None
+        return
+    verify(model, key)  # its complaints name the file
+    with TemporaryDirectory() as folder:
+        own = Path(folder) / model.name
+        file, size = open_regular(model)
+        with file:
+            own.write_bytes(file.read(size))
+        yield own, verify(own, key, f"{model}{SUFFIX}")
 
 
 def _contradictions(certificate: Certificate) -> Iterator[str]:
