@@ -239,3 +239,5 @@ def test_lines_that_nothing_passes_are_told_with_limits(
     assert "bandwidth < " in said
     content = json.loads(out.read_text())
     assert content["total_rate"]["limit"] > content["total_rate"]["value"] == 0.0
+    width = content["bandwidth"]
+    assert width["limit"] == content["total_rate"]["limit"] * 1e5 > width["value"] == 0.0

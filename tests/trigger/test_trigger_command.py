@@ -131,12 +131,26 @@ def test_where_nothing_passes_the_rate_is_an_upper_limit(
     given = ["--threshold", "1e6", "--rate-by", "run", "--out", str(out)]
     assert run(tmp_path, table, *given, *words) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "rate < 22 kHz (with 95 % confidence): 0 of 4,000 background events pass" in said
+    assert "rate < 23 kHz (with 95 % confidence): 0 of 4,000 background events pass" in said
     assert "0 ± 0 " not in said
     found = json.loads(out.read_text())
     assert found["rate"] == 0.0
     assert found["rate_limit"] == pytest.approx(30e6 * (1 - 0.05 ** (1 / 4000)))
     assert found["rates"]["run"]["limit"] == [found["rate_limit"]] * 10
+
+
+def test_limits_in_tables_are_explained_where_the_working_point_has_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One event passes, 7.5 kHz: nine of ten runs have an upper limit."""
+    table = write(tmp_path / "t.parquet")
+    assert run(tmp_path, table, "--max-rate", "7.6e3", "--rate-by", "run") == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "rate 7.5 ± 7.5 kHz, at most 7.6 allowed: 1 of 4,000" in said
+    assert "limits < is with 95 % confidence, where no event passes" in said
+    assert said.count(" 0 < 23") == 9
+    assert run(tmp_path, table, "--rate-by", "run") == 0
+    assert "limits" not in capsys.readouterr().out
 
 
 def test_pictures_are_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -289,7 +303,7 @@ def test_ties_at_the_threshold_are_told(
     n_background = len(read(table).background.best([]))
     assert run(tmp_path, table) == 0
     said = " ".join(capsys.readouterr().out.split())
-    assert "rate < 22 kHz (with 95 % confidence), at most 660 allowed: 0 of 4,000" in said
+    assert "rate < 23 kHz (with 95 % confidence), at most 660 allowed: 0 of 4,000" in said
     assert f"ties {n_background} background events share the score just below" in said
     assert run(tmp_path, table, "--max-rate", "29e6") == 0
     said = " ".join(capsys.readouterr().out.split())

@@ -101,6 +101,31 @@ def test_the_weight_examined_is_at_least_that_of_the_candidates() -> None:
         choose(np.ones(3), EXPOSURE, 1e4, weight=np.full(3, 500.0))
 
 
+def test_events_without_a_weight_leave_an_upper_limit() -> None:
+    """They pass and add nothing: the limit is that of a sample in which no event passes."""
+    best, weight = np.arange(4.0), np.array([2.0, 1.0, 0.0, 0.0])
+    point = at_threshold(best, EXPOSURE, 2.0, weight=weight)
+    assert (point.n_passed, point.rate, point.rate_error) == (2, 0.0, 0.0)
+    assert point.rate_limit == EXPOSURE.limit(2.0) > 0.0
+    assert at_threshold(best, EXPOSURE, 1.0, weight=weight).rate_limit is None
+    shares = rates_by(best >= 1.0, np.array(["a", "b", "a", "b"]), EXPOSURE, weight=weight)
+    assert shares.n_passed.tolist() == [1, 2]
+    assert shares.limit[0] == EXPOSURE.limit(2.0)
+    assert np.isnan(shares.limit[1])
+    with pytest.raises(ValueError, match=r"event has the weight 0; .* another column of weights"):
+        at_threshold(best, EXPOSURE, 2.0, weight=np.zeros(4))
+
+
+def test_candidates_of_an_event_have_one_weight(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = pa.parquet.read_table("t.parquet")
+    pair = pa.array(np.arange(300) // 4 * 2)
+    pa.parquet.write_table(table.set_column(4, "event", pair), "t.parquet")
+    assert run("--weights w") == 2
+    assert "the column of weights is -0.5 and 1.5 for two candidates" in capsys.readouterr().err
+
+
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)

@@ -24,6 +24,7 @@ from isotone.files import refuse_overwriting, replacing
 from isotone.frozen.network import FrozenNetwork
 from isotone.plot import physics as pictures
 from isotone.plot.canvas import new_panels, save
+from isotone.rounding import digits_up
 from isotone.trigger import record
 from isotone.trigger.candidates import Candidates, read_candidates
 from isotone.trigger.curve import RateCurve
@@ -271,6 +272,8 @@ def _print(found: Judgement, asked: Asked, exposure: Exposure) -> None:
         "rate": f"{_rate(point)} kHz{_confidence(point)}{limit}: "
         f"{point.n_passed:,} of {exposure.n_events:,} background events pass",
     }
+    if point.rate_limit is None and _has_limits(found):
+        facts["limits"] = "< is with 95 % confidence, where no event passes"
     if found.n_tied:
         facts["ties"] = (
             f"{found.n_tied:,} background events share the score just below; with them the rate "
@@ -312,7 +315,13 @@ def _with_error(rate: float, error: float, limit: float | None) -> str:
     """A rate with its error; where nothing passes an upper limit, since 0 ± 0 says nothing."""
     if limit is None or not np.isfinite(limit):
         return f"{_khz(rate, 4)} ± {_khz(error, 2)}"
-    return f"< {_khz(limit, 2)}"
+    return f"< {_khz(float(digits_up(limit, 2)), 2)}"
+
+
+def _has_limits(found: Judgement) -> bool:
+    """Whether a table below the working point has an upper limit of a rate."""
+    of_curve = any(point.rate_limit is not None for point in found.curve.points)
+    return of_curve or any(np.isfinite(each.limit).any() for each in found.shares.values())
 
 
 def _confidence(point: WorkingPoint) -> str:

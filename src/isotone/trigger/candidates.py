@@ -79,8 +79,9 @@ class Candidates:
         score, first = best_scores(self.score, self.event)
         labels = {name: self.labels[name] for name in columns if name in self.labels}
         values = {name: self.values[name] for name in columns if name in self.values}
-        weights = {} if self.weight is None else {"weight": self.weight}
-        self._check_same(first, labels | values | weights)
+        named = {f"column {name!r}": each for name, each in (labels | values).items()}
+        weights = {} if self.weight is None else {"the column of weights": self.weight}
+        self._check_same(first, named | weights)
         return replace(replace(self, labels=labels, values=values)[first], score=score)
 
     def _check_same(self, first: Indices, columns: Mapping[str, NDArray[Any]]) -> None:
@@ -92,7 +93,7 @@ class Candidates:
             if differs.any():
                 row = int(differs.argmax())
                 raise ValueError(
-                    f"column {name!r} is {other[row]} and {column[row]} for two candidates of one "
+                    f"{name} is {other[row]} and {column[row]} for two candidates of one "
                     "event; it must have one value per event: choose another column, name all "
                     "columns that identify an event, or keep only the candidates of the true decay"
                 )

@@ -143,6 +143,12 @@ class Menu:
             found, before = found + (now - before).times(self.sizes[line]), now
         return found
 
+    @property
+    def bandwidth_limit(self) -> float | None:
+        """An upper limit of it with 95 % confidence if no event passes a line, else None."""
+        limit = self.limit(self.total)
+        return None if limit is None else limit * max(self.sizes)
+
     def error(self, estimate: Estimate) -> float:
         """The error of an estimate: events, or blocks of them, are independent."""
         each = estimate.influence[self._kinds[1]]

@@ -32,7 +32,8 @@ class RateShares:
     n : (n,), events with a candidate, or all examined events if these are known
     n_passed : (n,), of them
     rate, error : (n,); of sums of weights, if events have some
-    limit : (n,), an upper limit of the rate with 95 % confidence where no event passes, else NaN
+    limit : (n,), an upper limit of the rate with 95 % confidence where no event
+        with a weight passes, else NaN
     """
 
     at: NDArray[Any]
@@ -75,10 +76,11 @@ def rates_by(
     n = np.bincount(index, minlength=len(names))
     n_passed = np.bincount(index[passed], minlength=len(names))
     k: Floats = np.bincount(index[passed], each[passed], len(names)).astype(np.float64)
+    weighed = np.bincount(index[passed], each[passed] != 0, len(names))
     sums = _squares(each * passed, index, len(names), block)
     together = most_together(len(passed), block, weight)
     if examined is None:
-        limit = np.where(n_passed > 0, np.nan, exposure.limit(together))
+        limit = np.where(weighed > 0, np.nan, exposure.limit(together))
         return RateShares(names, n, n_passed, *_parts(k, sums, exposure), limit)
     total = np.bincount(index, each, len(names))
     known = np.array([_examined(examined, *pair) for pair in zip(names, total, strict=True)])
@@ -86,7 +88,7 @@ def rates_by(
     found = list(zip(parts, k.tolist(), np.sqrt(sums.own).tolist(), strict=True))
     rate = np.array([part.rate(number) for part, number, _ in found])
     error = np.array([part.error(number, e) for part, number, e in found])
-    limit = np.where(n_passed > 0, np.nan, [part.limit(together) for part in parts])
+    limit = np.where(weighed > 0, np.nan, [part.limit(together) for part in parts])
     return RateShares(names, known, n_passed, rate, error, limit)
 
 

@@ -103,7 +103,8 @@ class Exposure:
 class WorkingPoint:
     """A candidate passes if its score is at least `threshold`; rates in Hz.
 
-    `rate_limit` is an upper limit with 95 % confidence where nothing passes, and None elsewhere.
+    `rate_limit` is an upper limit with 95 % confidence where no event with a weight passes, and
+    None elsewhere.
 
     Compare in float64: rounded to float32, the threshold may let events pass that must not.
     """
@@ -197,7 +198,8 @@ def at_threshold(
     counts = _per_block(passed if weight is None else passed * weight, block)
     total = n_passed if weight is None else float(weight[passed].sum())
     error = exposure.error(total, math.sqrt(float((counts**2).sum())))
-    limit = None if n_passed else exposure.limit(most_together(len(best), block, weight))
+    nothing = not (passed if weight is None else passed & (weight != 0)).any()
+    limit = exposure.limit(most_together(len(best), block, weight)) if nothing else None
     return WorkingPoint(threshold, exposure.rate(total), error, n_passed, limit)
 
 
@@ -235,6 +237,11 @@ def _check(best: Floats, exposure: Exposure, weight: Floats | None = None) -> No
         )
     if not np.isfinite(best).all():
         raise ValueError("`best` holds scores that are not finite; drop such candidates first")
+    if weight is not None and not weight.any():
+        raise ValueError(
+            "every background event has the weight 0; a rate needs some weight: choose another "
+            "column of weights"
+        )
     total = len(best) if weight is None else float(weight.sum())
     if total > exposure.n_events:
         what = "" if weight is None else "total weight of "

@@ -16,6 +16,7 @@ from isotone.cli.console import terminal
 from isotone.cli.console.terminal import output, printable
 from isotone.files import replacing
 from isotone.frozen.network import FrozenNetwork
+from isotone.rounding import digits_up
 from isotone.trigger import record
 from isotone.trigger.candidates import Candidates
 from isotone.trigger.linefile import Line
@@ -86,11 +87,11 @@ def print_lines(found: Judged) -> None:
 
 
 def _bandwidth(menu: Menu) -> str:
-    limit, width = menu.limit(menu.total), menu.bandwidth
-    value = width.value if limit is None else limit * max(menu.sizes)
+    limit, width = menu.bandwidth_limit, menu.bandwidth
+    value = width.value if limit is None else limit
     unit, factor = ("GB/s", 1e9) if value >= 1e9 else ("MB/s", 1e6)
     if limit is not None:
-        return f"< {value / factor:.2g} {unit}"
+        return f"< {digits_up(value / factor, 2)} {unit}"
     return f"{value / factor:.4g} ± {menu.error(width) / factor:.2g} {unit}"
 
 
@@ -142,7 +143,7 @@ def _share(found: Kept, i: int) -> str:
 def _khz(menu: Menu, rate: Estimate) -> str:
     limit = menu.limit(rate)
     if limit is not None:
-        return f"< {limit / 1e3:.2g}"
+        return f"< {digits_up(limit / 1e3, 2)}"
     value, error = rate.value / 1e3, menu.error(rate) / 1e3
     return f"{value:.4g} ± {error:.2g}"
 
@@ -150,10 +151,12 @@ def _khz(menu: Menu, rate: Estimate) -> str:
 def _to_dict(found: Judged, tables: Sequence[str], settings: dict[str, Any]) -> dict[str, Any]:
     menu = found.menu
 
-    def told(estimate: Estimate) -> dict[str, float | None]:
-        found: dict[str, float | None] = {"value": estimate.value, "error": menu.error(estimate)}
-        limit = menu.limit(estimate)
+    def with_limit(estimate: Estimate, limit: float | None) -> dict[str, float]:
+        found = {"value": estimate.value, "error": menu.error(estimate)}
         return found if limit is None else found | {"limit": limit}
+
+    def told(estimate: Estimate) -> dict[str, float]:
+        return with_limit(estimate, menu.limit(estimate))
 
     lines = [
         {
@@ -181,7 +184,7 @@ def _to_dict(found: Judged, tables: Sequence[str], settings: dict[str, Any]) -> 
             for i, j in pairs
         ],
         "total_rate": told(menu.total),
-        "bandwidth": {"value": menu.bandwidth.value, "error": menu.error(menu.bandwidth)},
+        "bandwidth": with_limit(menu.bandwidth, menu.bandwidth_limit),
         **_efficiency(found.signal, -1),
     }
 
