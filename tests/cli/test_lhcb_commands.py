@@ -133,6 +133,24 @@ def test_what_fails_claims_no_more_of_the_evaluator(
     assert "monotone" not in found["guarantee"]
 
 
+@pytest.mark.filterwarnings("default")
+def test_nothing_is_claimed_of_an_evaluator_without_room(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = dump(tmp_path / "wide.json", foreign("allen", (4, 40, 1)))
+    assert not command("certify", path)
+    said, told = (" ".join(text.split()) for text in capsys.readouterr())
+    excess = "has 40 units in a layer, but the evaluator of allen has room for 32"
+    assert f"warning: the file {excess}: it cannot compute this network; train" in told
+    assert "UserWarning" not in told
+    assert f"evaluator nothing: the network {excess}. With larger buffers the evaluator" in said
+    assert "guaranteed the evaluator" not in said
+    assert not command("certify", path, "--json")
+    found = json.loads(capsys.readouterr().out)["evaluator"]
+    assert found["excess"] == excess.removeprefix("has ")
+    assert found["guarantee"].startswith("nothing: ")
+
+
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)

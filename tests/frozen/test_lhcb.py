@@ -67,8 +67,9 @@ def test_a_network_beyond_the_buffers_is_read_with_a_warning(
     layout: str, sizes: tuple[int, ...], tmp_path: Path
 ) -> None:
     path = dump(tmp_path / "file.json", foreign(layout, sizes))
-    with pytest.warns(UserWarning, match=f"the evaluator of {layout} has room for"):
+    with pytest.warns(UserWarning, match=f"the evaluator of {layout} has room for") as told:
         frozen = isotone.load(path)
+    assert [warning.filename for warning in told] == [__file__]
     assert frozen.shape == "-".join(map(str, sizes))
 
 

@@ -27,7 +27,7 @@ from isotone.cli.bundle import bundle
 from isotone.cli.card import card
 from isotone.cli.certify import certify
 from isotone.cli.console.options import Command
-from isotone.cli.console.terminal import errors, printable
+from isotone.cli.console.terminal import errors, printable, warnings_as_lines
 from isotone.cli.explain import explain
 from isotone.cli.export import export
 from isotone.cli.freeze import freeze
@@ -147,7 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # λ and ∞ on a terminal that has only ASCII
     try:
-        with ending_cleanly(), ieee_arithmetic():
+        with ending_cleanly(), ieee_arithmetic(), warnings_as_lines():
             app(arguments)
     except Exception as error:
         if not isinstance(error, _EXPECTED):

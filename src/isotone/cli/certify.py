@@ -159,6 +159,8 @@ def _guarantees(certificate: Certificate, theirs: Evaluation | None) -> dict[str
         return {"guaranteed": certificate.guarantee}
     if not certificate.holds:
         return {"guaranteed": certificate.guarantee, "evaluator": theirs.guarantee}
+    if theirs.excess:
+        return {"evaluator": theirs.guarantee, "in isotone": certificate.guarantee}
     return {"guaranteed": theirs.guarantee, "in isotone": certificate.guarantee}
 
 

@@ -48,6 +48,7 @@ _HLT2 = "parametrizations.weight.original"
 _TWO_TRACK = [1, 1, 0, 1]  # the constraints of a file for Allen that has none
 WIDEST: dict[str, int] = {"allen": 32, "hlt2": 128}  # units of a layer, by the evaluator's buffers
 DEEPEST: dict[str, int] = {"allen": 1024, "hlt2": 8}  # layers
+_TO_CALLER = 5  # frames: `_warn`, `build`, `load`, its decorator, and that one
 _CLIP = 1024.0  # where neither the file nor the caller says how large numbers are
 
 
@@ -96,6 +97,18 @@ class SigmaNet:
         if self.low is None or self.high is None:
             return np.ones(self.n_features, np.float32)
         return np.subtract(self.high, self.low, dtype=np.float32)
+
+    @property
+    def excess(self) -> str | None:
+        """What the evaluator has no room for, in words; it would write beyond its buffers."""
+        widest = max(self.n_features, *(len(bias) for _, bias in self.layers))
+        for n, most, what in (
+            (widest, WIDEST[self.layout], "units in a layer"),
+            (len(self.layers), DEEPEST[self.layout], "layers"),
+        ):
+            if n > most:
+                return f"{n} {what}, but the evaluator of {self.layout} has room for {most}"
+        return None
 
 
 def steps_of(layers: Sequence[tuple[Singles, Singles]]) -> Steps:
@@ -268,7 +281,16 @@ def build(
 ) -> FrozenNetwork:
     """The network in the content of a JSON file; see `isotone.load`."""
     net = parse(data)
-    _warn_of_size(net)
+    if net.excess:
+        _warn(
+            f"the file has {net.excess}: it cannot compute this network; train a smaller one "
+            f"(`isotone train --for {net.layout}`), or enlarge its buffers"
+        )
+    if net.monotonic_cst is None and monotonic_cst is None:
+        _warn(
+            "the file has no `constraints`, which HLT2 takes from its configuration: read as if "
+            "all were 0, without the residual; give `monotonic_cst`"
+        )
     signs = _given_signs(net, monotonic_cst)
     net = SigmaNet(**(vars(net) | {"monotonic_cst": signs}))
     scaling, steps, residual = _fold(net)
@@ -289,16 +311,9 @@ def build(
     )
 
 
-def _warn_of_size(net: SigmaNet) -> None:
-    """Such a network is read and certified, but the evaluator would write beyond its buffers."""
-    widest = max(net.n_features, *(len(bias) for _, bias in net.layers))
-    if widest > WIDEST[net.layout] or len(net.layers) > DEEPEST[net.layout]:
-        warnings.warn(
-            f"the file has {len(net.layers)} layers of up to {widest} units, but the evaluator of "
-            f"{net.layout} has room for {DEEPEST[net.layout]} of {WIDEST[net.layout]}: it cannot "
-            "compute this network; train a smaller one, or enlarge its buffers",
-            stacklevel=4,
-        )
+def _warn(text: str) -> None:
+    """As from the line that calls `isotone.load`."""
+    warnings.warn(text, stacklevel=_TO_CALLER)
 
 
 def _given_signs(net: SigmaNet, given: ArrayLike | None) -> Signs:
@@ -317,14 +332,7 @@ def _given_signs(net: SigmaNet, given: ArrayLike | None) -> Signs:
                 f"{net.monotonic_cst.tolist()}; leave it out"
             )
         return signs
-    if net.monotonic_cst is not None:
-        return net.monotonic_cst
-    warnings.warn(
-        "the file has no `constraints`, which HLT2 takes from its configuration: read as if all "
-        "were 0, without the residual; give `monotonic_cst`",
-        stacklevel=2,
-    )
-    return np.zeros(net.n_features, np.int8)
+    return np.zeros(net.n_features, np.int8) if net.monotonic_cst is None else net.monotonic_cst
 
 
 def _fold(net: SigmaNet) -> tuple[Scaling, Steps, Floats]:

@@ -7,7 +7,7 @@ centers the inputs of a box first. The evaluator adds up the numbers of the file
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +32,22 @@ class Evaluation:
         contraction to fused multiply-add; None if no bound was found
     drop : how far a response may move against a declared direction, 2E; None if nothing is claimed
     inputs : for which raw inputs this holds, in words
+    excess : what the evaluator has no room for, in words, so that it cannot compute the network
+        unless its buffers are enlarged; None if it can
     """
 
     layout: str
     rounding_error: float | None
     drop: float | None
     inputs: str
+    excess: str | None = None
 
     @property
     def guarantee(self) -> str:
         """What is promised about computed responses, in words."""
+        if self.excess:
+            larger = replace(self, excess=None).guarantee
+            return f"nothing: the network has {self.excess}. With larger buffers {larger}"
         who = f"the evaluator of {self.layout}"
         if self.rounding_error is None:
             return f"{who} may be off by any amount: no bound on its rounding error was found"
@@ -67,9 +73,9 @@ def certify_evaluation(path: str | Path, certificate: Certificate) -> Evaluation
     low, high, inputs = _box(net, certificate.clip)
     error = evaluation_error(net, low, high)
     if math.isinf(error):
-        return Evaluation(net.layout, None, None, inputs)
+        return Evaluation(net.layout, None, None, inputs, net.excess)
     claims = certificate.holds and certificate.verdicts
-    return Evaluation(net.layout, error, 2.0 * error if claims else None, inputs)
+    return Evaluation(net.layout, error, 2.0 * error if claims else None, inputs, net.excess)
 
 
 def _box(net: SigmaNet, clip: float) -> tuple[Singles, Singles, str]:
