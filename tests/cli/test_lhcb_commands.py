@@ -13,6 +13,7 @@ from isotone.cli import main
 from isotone.export.lhcb.evaluator import evaluate
 from isotone.files.untrusted import read_json
 from isotone.frozen.lhcb import SigmaNet, parse
+from isotone.rounding import digits_up
 from sigma_nets import draw_pairs, dump, foreign
 
 POINT = {"format": 1, "rule": ">=", "threshold": 1.25}
@@ -108,6 +109,10 @@ def test_certify_tells_the_error_of_the_evaluator(
     said = " ".join(capsys.readouterr().out.split())
     assert f"guaranteed the evaluator of {net.layout} computes responses within E = " in said
     assert "in isotone a computed score is off by at most" in said
+    assert f"; in the evaluator of {net.layout} E = {digits_up(found['rounding_error'])}" in said
+    assert "are off by up to E, each arithmetic by its own." in said
+    does_not = f"which the evaluator of {net.layout} does not do: nothing is claimed of it there"
+    assert (does_not in said) == (name != "clamped")
 
 
 def exact(net: SigmaNet, X: np.ndarray) -> np.ndarray:

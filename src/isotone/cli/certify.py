@@ -139,7 +139,7 @@ def _print(
             **terminal.describe_directions(certificate.frozen),
             Lipschitz=_describe_constant(certificate),
             rounding=_describe_rounding(certificate, theirs),
-            arithmetic=terminal.describe_arithmetic(certificate.frozen),
+            arithmetic=_where(theirs) + terminal.describe_arithmetic(certificate.frozen),
             fingerprint=certificate.fingerprint,
         )
     )
@@ -150,7 +150,7 @@ def _print(
     output.print()
     output.print(indented(_layer_table(certificate)))
     output.print()
-    output.print(_describe_limits(certificate), style="dim")
+    output.print(_describe_limits(certificate, theirs), style="dim")
 
 
 def _guarantees(certificate: Certificate, theirs: Evaluation | None) -> dict[str, str]:
@@ -173,22 +173,38 @@ def _describe_constant(certificate: Certificate) -> str:
 
 
 def _describe_rounding(certificate: Certificate, theirs: Evaluation | None) -> str:
-    error, where = max(certificate.rounding_errors), "" if theirs is None else "in isotone "
+    """E of isotone's arithmetic, and of a file for an evaluator also that of its own."""
+    error, own = max(certificate.rounding_errors), ""
+    if theirs is not None and theirs.rounding_error is not None:
+        own = f"; in the evaluator of {theirs.layout} E = {digits_up(theirs.rounding_error)}"
     if math.isinf(error):
-        return f"{where}no bound on the rounding error was found"
-    return f"{where}a computed score is off by at most E = {digits_up(error)}"
+        return f"{_where(theirs)}no bound on the rounding error was found{own}"
+    return f"{_where(theirs)}a computed score is off by at most E = {digits_up(error)}{own}"
 
 
-def _describe_limits(certificate: Certificate) -> str:
+def _where(theirs: Evaluation | None) -> str:
+    """Of which arithmetic a statement is, where there are two."""
+    return "" if theirs is None else "in isotone "
+
+
+def _describe_limits(certificate: Certificate, theirs: Evaluation | None) -> str:
     joint = ", but for joint directions" if certificate.joint else ""
     clip = f"{certificate.clip:g}"
     return (
         "Not guaranteed: that scores are accurate, on these or other data. A direction is about "
-        f"one feature that changes while all others stay the same{joint}. A feature whose scaled "
-        f"value is beyond ±{clip} is taken as ±{clip}{_knots(certificate)}. "
+        f"one feature that changes while all others stay the same{joint}. "
+        f"{_where(theirs).capitalize()}{'a' if theirs else 'A'} feature whose scaled value is "
+        f"beyond ±{clip} is taken as ±{clip}{_knots(certificate)}{_beyond(theirs)}. "
         "Slopes are those of the exact function within that range; computed scores "
-        f"{_describe_steps(certificate)}."
+        f"{_describe_steps(certificate)}{', each arithmetic by its own' if theirs else ''}."
     )
+
+
+def _beyond(theirs: Evaluation | None) -> str:
+    """What another evaluator does with inputs that isotone clamps."""
+    if theirs is None or theirs.clamps:
+        return ""
+    return f", which the evaluator of {theirs.layout} does not do: nothing is claimed of it there"
 
 
 def _knots(certificate: Certificate) -> str:

@@ -20,6 +20,8 @@ from isotone.files.untrusted import begins_as_json, read_json
 from isotone.frozen.lhcb import SigmaNet, Singles, parse
 from isotone.rounding import digits_up
 
+_CLAMPED = "for all inputs, which it clamps"
+
 
 @dataclass(frozen=True)
 class Evaluation:
@@ -41,6 +43,11 @@ class Evaluation:
     drop: float | None
     inputs: str
     excess: str | None = None
+
+    @property
+    def clamps(self) -> bool:
+        """Whether it clamps its inputs, so that the claim is about all of them."""
+        return self.inputs == _CLAMPED
 
     @property
     def guarantee(self) -> str:
@@ -82,7 +89,7 @@ def _box(net: SigmaNet, clip: float) -> tuple[Singles, Singles, str]:
     """The raw inputs that are claimed about, and what to call them."""
     if net.low is not None and net.high is not None:
         if net.layout == "hlt2":
-            return net.low, net.high, "for all inputs, which it clamps"
+            return net.low, net.high, _CLAMPED
         return net.low, net.high, "for inputs from rescale_min to rescale_max"
     ends = np.full(net.n_features, clip, np.float32)
     return -ends, ends, f"for inputs within ±{clip:g}, to which it does not clamp"
