@@ -31,7 +31,11 @@ def quantize(
     ] = "auto",
     clip: Annotated[
         float | None,
-        typer.Option(help="Clamp scaled inputs to ±this; default: the model's, at most 16."),
+        typer.Option(
+            help="Largest scaled input; larger ones are clamped to it. A smaller clip spends the "
+            "bits of inputs on a finer grid. Default: with tables the power of two above every "
+            "scaled input in them, otherwise 16, and never beyond the model's own clip."
+        ),
     ] = None,
     threshold: Annotated[float, typer.Option(help="What passes is score ≥ this.")] = 0.0,
     max_flips: Annotated[
