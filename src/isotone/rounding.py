@@ -99,9 +99,14 @@ def away_from_zero(values: Reals, precision: Precision) -> Reals:
     return np.where(np.abs(rounded.astype(np.float64)) < np.abs(values), away, rounded)
 
 
-def multiples_toward_zero(values: Reals, exponent: int) -> Floats:
-    """The nearest whole numbers of 2^exponent that are not farther from zero."""
-    return np.ldexp(np.trunc(np.ldexp(values.astype(np.float64), -exponent)), exponent)
+def multiples_toward_zero(values: Reals, exponent: ArrayLike) -> Floats:
+    """The nearest whole numbers of 2^exponent that are not farther from zero.
+
+    Exponents may differ from value to value: they broadcast.
+    """
+    exponent = np.asarray(exponent, np.int64)
+    whole: Floats = np.trunc(np.ldexp(values.astype(np.float64), -exponent))
+    return np.asarray(np.ldexp(whole, exponent), np.float64)
 
 
 def _in_precision(values: Reals, precision: Precision) -> Reals:

@@ -30,7 +30,7 @@ from isotone.freezing.margin import (
 )
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, Members, Steps, change_first, change_last, ends_dense
-from isotone.rounding import divide, multiply, toward_zero
+from isotone.rounding import divide, multiples_toward_zero, multiply, toward_zero
 from isotone.typing import Floats
 
 CLIP = 32.0  # scaled units
@@ -189,8 +189,7 @@ def _short_residual(frozen: FrozenNetwork) -> Floats:
     """λ with so few bits that the residual sum is exact, rounded toward zero."""
     assert frozen.grid is not None
     size = float(np.abs(frozen.residual).sum(axis=1).max()) * frozen.clip
-    unit = _unit_for(size, frozen.grid)
-    short = np.trunc(frozen.residual / unit) * unit
+    short = multiples_toward_zero(frozen.residual, _exponent_for(size, frozen.grid))
     return toward_zero(short, "float32").astype(np.float64)
 
 
@@ -203,14 +202,14 @@ def _short(step: Dense, frozen: FrozenNetwork, shares: Floats, typical: Floats |
     weight = step.weight * shares
     bias = step.bias + (step.weight - weight) @ np.broadcast_to(typical, len(shares))
     sizes = np.abs(bias) + np.abs(weight).sum(axis=1) * frozen.clip
-    unit = np.array([_unit_for(size, frozen.grid) for size in sizes.tolist()])[:, None]
-    short = np.trunc(weight / unit) * unit
+    exponents = np.array([_exponent_for(size, frozen.grid) for size in sizes.tolist()])
+    short = multiples_toward_zero(weight, exponents[:, None])
     if np.any(np.abs(weight - short).sum(axis=0) > TRUNCATED * np.abs(weight).sum(axis=0)):
         return Dense(weight, bias)
-    cells = unit[:, 0] * frozen.grid
+    cells = np.ldexp(frozen.grid, exponents)
     return Dense(short, np.rint(bias / cells) * cells)
 
 
-def _unit_for(size: float, grid: float) -> float:
-    """The power of two p such that multiples of grid · p up to `size`, and a bit, fit float32."""
-    return 2.0 ** (math.frexp(1.001 * size / grid)[1] - _DIGITS) if size else 1.0
+def _exponent_for(size: float, grid: float) -> int:
+    """The k such that multiples of grid · 2^k up to `size`, and a bit, fit float32."""
+    return math.frexp(1.001 * size / grid)[1] - _DIGITS if size else 0
