@@ -66,7 +66,7 @@ export class Content {
       presets: presetsOf(this.controls, outcomes, rows, scored),
       background: backgroundOf(this.controls, rows, scored),
       rows: shownRows(rows),
-      statistics: describeStatistics(outcomes, rows, scored),
+      statistics: describeStatistics(outcomes, rows, scored, stops),
       robustness: describeRobustness(this, decision, effect, stops),
     };
   }

@@ -49,6 +49,31 @@ def test_counts_at_every_stop_are_those_of_scikit_learn(tmp_path: Path, table: P
         assert accepted == matrix[:, 1].tolist()
 
 
+@pytest.mark.parametrize("weights", [None, "weight"])
+def test_rates_by_column_are_known_at_every_stop(
+    weights: str | None, tmp_path: Path, table: Path
+) -> None:
+    """At the declared threshold they are those of the file; rows count by their weights."""
+    frozen, frame = two_classes(), rows()
+    options = {"target": "paid", "weights": weights, "threshold": 0.25}
+    report.write(frozen, tmp_path / "r.html", table, **options)  # type: ignore[arg-type]
+    data = content(tmp_path / "r.html")
+    stops, score = data["stops"], frozen.score(frame)
+    w = np.ones(len(frame)) if weights is None else frame[weights].to_numpy()
+    (city,) = (each for each in data["statistics"]["against"] if each["column"] == "city")
+    for truth, curve in enumerate(city["curves"]):
+        for b, name in enumerate(city["at"]):
+            own = ((frame["city"] == name) & (frame["paid"] == truth)).to_numpy()
+            accepted = np.cumsum(curve["between"][b][::-1])[::-1][1:]
+            expected = [w[own & (score >= stop)].sum() for stop in stops["at"]]
+            assert accepted.tolist() == expected
+            share = expected[stops["start"]] / w[own].sum()
+            assert curve["value"][b] == pytest.approx(share, rel=1e-5)
+            assert curve["effective"][b] == pytest.approx(
+                w[own].sum() ** 2 / (w[own] ** 2).sum(), rel=1e-5
+            )
+
+
 def test_certified_shares_are_those_of_flip_bound_at_every_stop(
     tmp_path: Path, table: Path
 ) -> None:

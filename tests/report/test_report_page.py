@@ -70,6 +70,29 @@ def test_the_threshold_moves_everything_that_depends_on_it(page: Opened) -> None
     assert page.run("() => isotone.app.judge.threshold") == 0
 
 
+def test_rates_by_column_follow_the_threshold(page: Opened) -> None:
+    frozen, frame = two_classes(), rows()
+    scores = frozen.score(frame)
+    page.page.select_option("#against", label="city")
+    for key in ("End", "Home", "PageUp"):
+        page.page.focus("#threshold")
+        page.page.keyboard.press(key)
+        page.settle()
+        stop = page.run("() => isotone.app.threshold.value")
+        decided = frame.assign(decided=scores >= stop).groupby(["paid", "city"])["decided"].mean()
+        shown = dict(line.rsplit(",", 1) for line in saved(page, "against city").splitlines()[1:])
+        found = {key: float(share) for key, share in shown.items()}
+        expected = {f"paid = {y},{city}": share for (y, city), share in decided.items()}
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+def saved(page: Opened, title: str) -> str:
+    """The CSV of a chart."""
+    with page.page.expect_download() as started:
+        page.page.locator(f"[aria-label*='{title}: download as CSV']").dispatch_event("click")
+    return Path(started.value.path()).read_text()
+
+
 def test_the_threshold_is_dragged_in_the_picture(page: Opened) -> None:
     box = page.page.locator(".strip svg.chart").bounding_box()
     assert box is not None

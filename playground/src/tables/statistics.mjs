@@ -2,6 +2,7 @@
 
 import { binned, calibration, histogram, ranking } from "./curves.mjs";
 import { below, lowerQuantile, mean, quantile, quantileEdges, sorted } from "./quantiles.mjs";
+import { byStop } from "./stops.mjs";
 import { short } from "../rounding.mjs";
 
 const N_BINS = 10;
@@ -10,11 +11,11 @@ const MAX_TRUE_CLASSES = 6; // more of them are not told apart in a histogram
 const EVERY = [["all rows", () => true]];
 
 /** Panels for every output, metrics, and rates against every column. */
-export function describeStatistics(outcomes, rows, scored) {
+export function describeStatistics(outcomes, rows, scored, stops = null) {
   return {
     metrics: metricsOf(outcomes, rows, scored),
     outputs: outputsOf(outcomes, rows, scored),
-    against: against(outcomes, rows, scored),
+    against: against(outcomes, rows, scored, stops),
     confusion: confusion(outcomes, rows, scored),
     residuals: rows.y !== null && outcomes.kind === "values" ? residualsOf(rows.y, scored.scores[0]) : null,
   };
@@ -94,12 +95,14 @@ function confusion(outcomes, { y }, { decided }) {
   return table;
 }
 
-/** For every column, curves over its bins or groups. */
-function against(outcomes, rows, scored) {
+/** For every column, curves over its bins or groups; of decisions also at every stop. */
+function against(outcomes, rows, scored, stops) {
   const curves = curvesOf(outcomes, rows, scored);
   return [...rows.columns].map(([column, values]) => {
     const { index, ...bins } = binsOf(values);
-    const drawn = curves.map(([name, each, has]) => ({ name, ...binned(index, each, bins.at.length, has) }));
+    const drawn = curves.map(([name, each, has]) => ({
+      name, ...binned(index, each, bins.at.length, has), ...byStop(index, scored.scores[0], stops, bins.at.length, has),
+    }));
     return { column, ...bins, curves: drawn };
   });
 }

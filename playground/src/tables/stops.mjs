@@ -38,6 +38,14 @@ export function describeStops(outcomes, { y }, scores, stops) {
   };
 }
 
+/** Numbers of rows in every bin of a column, by how many stops their scores reach; {} without stops. */
+export function byStop(index, scores, stops, n, has) {
+  if (stops === null) return {};
+  const between = Array.from({ length: n }, () => Array(stops.length + 1).fill(0));
+  index.forEach((bin, row) => { if (bin >= 0 && has(row)) between[bin][below(stops, scores[row], true)] += 1; });
+  return { effective: between.map((rows) => rows.reduce((sum, m) => sum + m, 0)), between };
+}
+
 /** Rows to begin with, by name: medians of classes and of the lowest and highest scores, and single rows. */
 export function presetsOf(controls, outcomes, rows, scored) {
   const { scores } = scored;

@@ -188,7 +188,7 @@ def content(
         + (presets.extreme_rows(frozen, outcomes, sample, scores, radii) if embed_rows else []),
         "background": presets.background_rows(frozen, sample, scores),
         "rows": presets.embedded_rows(sample, embed_rows),
-        "statistics": statistics.describe(frozen, outcomes, sample, scores),
+        "statistics": statistics.describe(frozen, outcomes, sample, scores, stops),
         "robustness": robust,
     }
 

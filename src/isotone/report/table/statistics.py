@@ -14,6 +14,7 @@ from isotone.report.outcomes import Outcomes
 from isotone.report.table.curves import Binned, calibration, histogram, ranking
 from isotone.report.table.residuals import describe_residuals
 from isotone.report.table.sample import Column, Sample
+from isotone.report.table.stops import by_stop
 from isotone.trigger.efficiency import quantile_edges
 from isotone.typing import Floats
 
@@ -22,14 +23,18 @@ _MAX_TRUE_CLASSES = 6  # more of them are not told apart in a histogram
 
 
 def describe(
-    frozen: FrozenNetwork, outcomes: Outcomes, sample: Sample, scores: Floats
+    frozen: FrozenNetwork,
+    outcomes: Outcomes,
+    sample: Sample,
+    scores: Floats,
+    stops: Floats | None = None,
 ) -> dict[str, Any]:
     """Panels for every output, metrics, and efficiencies against every column."""
     probability = frozen.to_probability(scores) if outcomes.has_probability else None
     return {
         "metrics": metrics_of(outcomes, sample, scores, probability),
         "outputs": _outputs(outcomes, sample, scores, probability),
-        "against": _against(outcomes, sample, scores),
+        "against": _against(outcomes, sample, scores, stops),
         "confusion": _confusion(outcomes, sample, scores),
         "residuals": _residuals(outcomes, sample, scores),
     }
@@ -154,15 +159,19 @@ def _of_values(y: Floats, score: Floats, weight: Floats) -> list[list[Any]]:
     ]
 
 
-def _against(outcomes: Outcomes, sample: Sample, scores: Floats) -> list[dict[str, Any]]:
-    """For every column, curves over its bins or groups."""
+def _against(
+    outcomes: Outcomes, sample: Sample, scores: Floats, stops: Floats | None
+) -> list[dict[str, Any]]:
+    """For every column, curves over its bins or groups; of decisions also at every stop."""
     curves = _curves(outcomes, sample, scores)
     found = []
     for name, column in sample.columns.items():
         index, bins = bins_of(column)
         n = len(bins["at"])
         curve = [
-            {"name": title} | Binned.mean(index, values, weight, n).to_dict()
+            {"name": title}
+            | Binned.mean(index, values, weight, n).to_dict()
+            | by_stop(index, scores, weight, stops, n)
             for title, values, weight in curves
         ]
         found.append({"column": name} | bins | {"curves": curve})

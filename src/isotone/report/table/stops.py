@@ -62,6 +62,37 @@ def accepted(scores: Floats, weight: Floats, stops: Floats) -> Floats:
     return np.asarray(np.cumsum(by_row[::-1])[::-1][1:])
 
 
+def by_stop(
+    index: Indices, scores: Floats, weight: Floats, stops: Floats | None, n_bins: int
+) -> dict[str, Any]:
+    r"""What the share of accepted rows in every bin follows from, at every stop; {} without stops.
+
+    `between[b][j]` is the weight of the rows of bin b whose score reaches exactly j stops, and
+    `effective` the number of rows :math:`(\sum w)^2 / \sum w^2` that errors are of.
+
+    Parameters
+    ----------
+    index : of the bin of every row, negative for none
+    """
+    if stops is None:
+        return {}
+    counts = (index >= 0) & (weight > 0)
+    index, weight = index[counts], weight[counts]
+    place = index * (len(stops) + 1) + np.searchsorted(stops, scores[counts], side="right")
+    between = np.bincount(place, weight, n_bins * (len(stops) + 1)).reshape(n_bins, -1)
+    squares = np.bincount(index, weight**2, n_bins)
+    effective = between.sum(axis=1) ** 2 / np.where(squares > 0, squares, 1.0)
+    return {
+        "effective": [_brief(n) for n in effective],
+        "between": [[_brief(total) for total in row] for row in between],
+    }
+
+
+def _brief(number: float) -> float:
+    """Six digits; counts of rows as they are, and without a point."""
+    return int(number) if number == int(number) else float(f"{number:.6g}")
+
+
 def crossed(low: Floats, high: Floats, weight: Floats, stops: Floats) -> Floats:
     """Weight of the rows with low < stop ≤ high, which a move between both flips."""
     first, last = (np.searchsorted(stops, ends, side="right") for ends in (low, high))

@@ -191,10 +191,11 @@ isotone.panels = (() => {
       return { low: low - beyond, high: high + beyond, label };
     }
 
-    /* All of it, unless shares are small. */
+    /* All of it, unless shares are small; a round number, so that the axis stays while a threshold moves. */
     function topShare() {
       const top = 1.3 * Math.max(...curves.flatMap(({ value, error }) => value.map((v, k) => v + error[k])), 1e-3);
-      return top > 0.5 ? 1 : top;
+      const unit = 10 ** Math.floor(Math.log10(top));
+      return Math.min(unit * [1, 2, 5, 10].find((factor) => factor * unit >= top * 0.999), 1);
     }
 
     function middle(k) {

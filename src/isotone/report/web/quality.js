@@ -103,7 +103,7 @@ isotone.quality = (app, still) => {
     const left = sample.n_left_out;
     const rows = left ? `${count(sample.n)} of ${count(sample.n + left)}` : `all ${count(sample.n)}`;
     const lines = [`From ${rows} rows of ${sample.name}${weighted}.`];
-    if (data.stops) lines.push("Confusion matrix, ROC, precision and recall follow the threshold that you drag beside the sliders.");
+    if (data.stops) lines.push("Confusion matrix, ROC, precision, recall and rates by column follow the threshold that you drag beside the sliders.");
     if (left) lines.push("The other rows hold values that training never saw, and are left out.");
     const several = outcomes.kind === "values" && outcomes.outputs.length > 1;
     if (!sample.target && !several) {
@@ -139,8 +139,8 @@ isotone.quality = (app, still) => {
     const redraw = panels.panel(
       place,
       isShare ? "Rates by column" : "Means by column",
-      (wide) => panels.against(wide, against[k], efficiencyName(), isShare),
-      `Up to ten bins with about equally many rows${data.stops ? ", at the declared threshold" : ""}. `
+      (wide) => panels.against(wide, app.threshold ? app.threshold.inBins(against[k]) : against[k], efficiencyName(), isShare),
+      `Up to ten bins with about equally many rows${data.stops ? ", at the threshold that you drag" : ""}. `
         + "Bars are one standard error.",
     );
     const choice = panels.choice("against", "column ", against.map((each) => each.column), (chosen) => {
@@ -149,7 +149,8 @@ isotone.quality = (app, still) => {
     });
     choice.querySelector("select").value = k;
     place.append(choice);
-    still.push(redraw);
+    if (app.threshold) app.threshold.onMove(redraw);
+    else still.push(redraw);
   }
 
   /* The column to open with: the input with the largest effect. */

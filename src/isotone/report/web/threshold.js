@@ -81,6 +81,21 @@ isotone.Threshold = class {
     };
   }
 
+  /* Curves of decisions in bins of a column, at the threshold; errors as in Binned.mean. */
+  inBins(found) {
+    const sum = (weights) => weights.reduce((total, w) => total + w, 0);
+    const curves = found.curves.map((curve) => {
+      const value = curve.between.map((row) => (sum(row) > 0 ? sum(row.slice(this.k + 1)) / sum(row) : null));
+      const error = value.map((share, b) => {
+        const n = curve.effective[b];
+        const p = (share * n + 1) / (n + 2);
+        return share === null ? null : Math.sqrt((p * (1 - p)) / (n + 3));
+      });
+      return { ...curve, value, error };
+    });
+    return { ...found, curves };
+  }
+
   /* Share of the rows whose decision is certified under the user's shift. */
   certified(k = this.k) {
     return this.app.data.robustness.certified[k];
