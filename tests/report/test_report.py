@@ -28,12 +28,6 @@ from networks import by_hand, every_step, small
 from reports import EVIL, content, rows, two_classes
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> Path:
-    rows().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
-
-
 def test_the_page_is_one_file_that_loads_nothing_and_is_the_same_every_time(
     tmp_path: Path, table: Path
 ) -> None:

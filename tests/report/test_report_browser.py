@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 import torch
 
 from bench.proofs import last_bit
-from browser import Opened, chromium, opened
+from browser import Opened, opened
 from isotone import FrozenNetwork, Log, MonotonicNetwork, Scaling, certify, freeze, report
 from isotone.export.parity import check_rows
 from isotone.inputs.chain import Inputs
@@ -61,20 +60,8 @@ ESCAPE = """() => {
 }"""
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
-
-
 def scores(found: Any, X: np.ndarray) -> np.ndarray:
     return np.array(found, dtype=float).reshape(len(X), -1)
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> Path:
-    rows().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
 
 
 @pytest.mark.parametrize("name", NETWORKS)

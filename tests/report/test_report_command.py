@@ -17,13 +17,6 @@ from isotone.report.history import read_history
 from networks import every_step, small
 from reports import content, rows, two_classes
 
-
-@pytest.fixture
-def table(tmp_path: Path) -> Path:
-    rows().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
-
-
 BAD: list[tuple[str, dict[str, Any], str]] = [
     ("logits", {"target": "paid"}, "`target=paid` is a column of a table but no table is given"),
     ("logits", {"threshold": np.inf}, "`threshold=inf` must be a finite number"),

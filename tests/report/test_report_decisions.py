@@ -24,12 +24,6 @@ from reports import content, rows, two_classes
 NAMES = ["income", "debt", "age"]
 
 
-@pytest.fixture
-def table(tmp_path: Path) -> Path:
-    rows().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
-
-
 def sample_of(X: np.ndarray) -> Sample:
     return Sample("t.csv", X, None, np.ones(len(X)), {}, None, None, False)
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import torch
 
-from browser import Opened, chromium, opened
+from browser import Opened, opened
 from isotone import FrozenNetwork, MonotonicNetwork, freeze, report
 from isotone.explanation import AllowedChange, Points, Texts, explain, find_recourse
 from isotone.explanation.importance import effects, most_pairs
@@ -30,18 +30,6 @@ TEXTS = {
     "income": {"raises": "{column} of {value:,.2f} helps", "lowers": "{value:.3f} is {{low}}"},
     "debt": {"lowers": "debt: {contribution:+.2f}", "raises": "debt: {value}"},
 }
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> Path:
-    rows().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import torch
 
-from browser import chromium, opened
+from browser import opened
 from isotone import FrozenNetwork, Knots, MonotonicNetwork, certify, freeze, report
 from isotone.frozen import reference
 from isotone.inputs.chain import Inputs
@@ -58,12 +58,6 @@ def raw_rows(n: int) -> Floats:
     shape = (n - len(single), 4)
     between = np.where(rng.random(shape) < 0.5, rng.choice(values, shape), rng.normal(size=shape))
     return np.concatenate([single, between])
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import pytest
 import torch
 from sklearn import metrics
 
-from browser import Opened, chromium, opened
+from browser import Opened, opened
 from isotone import FrozenNetwork, MonotonicNetwork, freeze, report
 from isotone.explanation import explain
 from networks import small
@@ -22,26 +21,6 @@ from reports import rows, two_classes
 
 NAMES = ["income", "debt", "age"]
 SHAPLEY = "isotone.finish(isotone.shapley"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> Path:
-    rows().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
-
-
-@pytest.fixture
-def page(browser: Any, tmp_path: Path, table: Path) -> Iterator[Opened]:
-    report.write(two_classes(), tmp_path / "report.html", table, target="paid")
-    with opened(browser, tmp_path / "report.html") as found:
-        yield found
-        found.assert_clean()
 
 
 def confusion(page: Opened) -> list[list[float]]:

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
 
-from browser import Opened, chromium, opened
+from browser import Opened, opened
 from isotone import report
 from reports import rows, two_classes
 
 WIDTHS = [1400, 820, 390]
 MOST_TABS = 160
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ SCRIPTS = (
     "numbers.js",
     "hover.js",
     "charts.js",
+    "zoom.js",
     "controls.js",
     "explorer.js",
     "answer.js",

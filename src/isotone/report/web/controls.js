@@ -3,9 +3,10 @@
 isotone.controls = (() => {
   const { node, format, plain } = isotone.numbers;
 
-  /* { control, card, picture, refresh }: what is on the page for a column. */
+  /* { control, shown, card, picture, refresh }: what is on the page for a column; `shown` is its control, zoomed or not. */
   function make(app, control, k) {
-    const made = control.kind === "number" ? number(app, control, k) : choice(app, control, k);
+    const whole = { control, shown: control };
+    const made = control.kind === "number" ? number(app, whole, k) : choice(app, control, k);
     const features = control.features || [control.feature];
     const label = node("label", { for: `value-${k}`, text: control.name, title: control.name });
     const direction = node("span", { class: "direction", text: app.direction(features) });
@@ -15,7 +16,11 @@ isotone.controls = (() => {
     ]);
     if (control.indicator !== undefined) card.append(missing(app, control, k, made.inputs, made.refresh));
     made.refresh();
-    return { control, card, picture, track: made.track, refresh: made.refresh };
+    // not dblclick, which is lost when the first click has drawn the chart anew
+    if (made.track) picture.addEventListener("mousedown", (event) => {
+      if (event.detail === 2 && !event.target.closest("button")) isotone.zoom.nearer(app, whole);
+    });
+    return Object.assign(whole, { card, picture, track: made.track, refresh: made.refresh });
   }
 
   /* Categories, with or without an order. */
@@ -33,9 +38,10 @@ isotone.controls = (() => {
     return { parts: [node("div", { class: "inputs" }, [select])], inputs: [select], refresh };
   }
 
-  function number(app, control, k) {
+  function number(app, card, k) {
+    const { control } = card;
     const i = control.feature;
-    const scale = sliderScale(app, control);
+    const scale = sliderScale(app, card);
     const slider = node("input", {
       type: "range", id: `slider-${k}`, ...scale.ends, "aria-label": `${control.name}, slider`,
     });
@@ -43,6 +49,7 @@ isotone.controls = (() => {
     const outside = node("span", { class: "outside" });
     const refresh = (from) => {
       const raw = app.row[i];
+      isotone.zoom.follow(app, card);
       if (from !== slider) slider.value = scale.forth(raw);
       if (from !== box) box.value = typed(raw);
       slider.setAttribute("aria-valuetext", plain(raw));
@@ -65,23 +72,37 @@ isotone.controls = (() => {
     });
     box.addEventListener("blur", () => refresh());
     app.widgets.push({ refresh, control });
-    const track = rail(app, control, slider);
+    const track = rail(app, card, slider);
     const where = app.data.sample ? "table" : "usual";
     const range = node("span", { class: "hint", text: `${where}: ${format(control.low)} to ${format(control.high)}` });
-    const parts = [node("div", { class: "inputs" }, [track]), node("div", { class: "below" }, [range, outside, box])];
+    const all = node("button", {
+      type: "button", class: "save", text: "Whole range", hidden: "", "aria-label": `${control.name}: show the whole range`,
+    });
+    all.addEventListener("click", () => {
+      isotone.zoom.reset(app, card);
+      slider.focus(); // the button goes
+    });
+    card.placed = () => {
+      track.place();
+      all.hidden = !card.shown.full;
+      range.hidden = !all.hidden; // they share one place
+      slider.value = scale.forth(app.row[i]);
+    };
+    const parts = [node("div", { class: "inputs" }, [track]), node("div", { class: "below" }, [range, outside, all, box])];
     return { parts, inputs: [slider, box], track, refresh };
   }
 
   /* From raw numbers to positions of a slider and back: whole numbers step by whole numbers. */
-  function sliderScale(app, control) {
+  function sliderScale(app, card) {
     const { network } = app;
+    const { control } = card;
     const [low, high] = control.axis.map((t) => network.back(control.feature, t));
     const [least, most] = [Math.min(low, control.low), Math.max(high, control.high)];
-    const by = control.whole ? app.wholeStep(control) : 0;
     const ends = { min: 0, max: 1000, step: 1 };
-    const forth = (raw) => 1000 * app.share(control, raw);
-    const back = (at) => app.atShare(control, at / 1000);
+    const forth = (raw) => 1000 * app.share(card.shown, raw);
+    const back = (at) => app.atShare(card.shown, at / 1000);
     const step = (raw, side) => {
+      const by = app.wholeStep(card.shown);
       const next = side > 0 ? Math.floor(raw / by) * by + by : Math.ceil(raw / by) * by - by;
       return Math.min(Math.max(next, Math.ceil(least)), Math.floor(most));
     };
@@ -95,12 +116,16 @@ isotone.controls = (() => {
   }
 
   /* The slider over a bar that marks the range of the table. */
-  function rail(app, control, slider) {
+  function rail(app, card, slider) {
     const range = node("span", { class: "range" });
-    const [from, to] = [control.low, control.high].map((raw) => app.share(control, raw));
-    range.style.left = `${100 * from}%`;
-    range.style.width = `${100 * (to - from)}%`;
-    return node("span", { class: "track" }, [node("span", { class: "rail" }, [range]), slider]);
+    const track = node("span", { class: "track" }, [node("span", { class: "rail" }, [range]), slider]);
+    track.place = () => {
+      const [from, to] = [card.control.low, card.control.high].map((raw) => app.share(card.shown, raw));
+      range.style.left = `${100 * from}%`;
+      range.style.width = `${100 * (to - from)}%`;
+    };
+    track.place();
+    return track;
   }
 
   function missing(app, control, k, inputs, refresh) {

@@ -215,12 +215,21 @@ isotone.Explorer = class {
   }
 
   /* The raw number there, with as many digits as the slider can tell apart. The ends are the
-     smallest and the largest number of the table, if these lie farther out. */
+     smallest and the largest number of the table, if these lie farther out. What a zoomed card shows is not left. */
   atShare(control, share) {
     const [low, high] = control.axis;
     const raw = this.network.back(control.feature, low + share * (high - low));
     if (share <= 0 && control.low < raw) return control.low;
     if (share >= 1 && control.high > raw) return control.high;
+    const rounded = this.rounded(control, raw);
+    if (!control.full) return rounded;
+    const ends = control.axis.map((t) => this.network.back(control.feature, t));
+    const [least, most] = control.whole ? [Math.ceil(ends[0]), Math.floor(ends[1])] : ends;
+    return Math.min(Math.max(rounded, least), most);
+  }
+
+  rounded(control, raw) {
+    const [low, high] = control.axis;
     if (control.whole) {
       const by = this.wholeStep(control);
       return Math.round(raw / by) * by + 0;

@@ -45,17 +45,20 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
   const { network, judge, view } = app;
   const widths = cards.map(widthOf);
   let [width, height] = [0, 0];
-  const vertical = span();
+  const shared = span();
+  let vertical = shared;
   cards.forEach((card, k) => {
     const { control, samples } = responses[k];
-    const state = `${app.version} ${samples.length} ${widths[k]} ${vertical.low} ${vertical.high}`;
+    vertical = control.full ? ownSpan(control, samples) : shared;
+    const state = `${app.version} ${control.axis} ${samples.length} ${widths[k]} ${vertical.low} ${vertical.high}`;
     if (card.drawn === state) return;
     width = widths[k];
     height = card.card.classList.contains("wide") ? 340 : 168;
     const chart = control.kind === "number" ? curve(control, samples) : bars(control, samples);
+    if (card.chart) card.chart.svg.remove(); // alone: the buttons beside it may have the focus
     card.chart = chart;
-    card.saves ||= tools(card);
-    card.picture.replaceChildren(chart.svg, card.saves);
+    card.picture.prepend(chart.svg);
+    if (!card.saves) card.picture.append(card.saves = tools(card));
     if (card.track) {
       card.track.style.marginLeft = `${chart.xs.from - 9}px`;
       card.track.style.marginRight = `${width - chart.xs.to - 9}px`;
@@ -63,7 +66,7 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
     card.drawn = state;
   });
 
-  /* Downloads, and a button that gives the card the width of all columns. */
+  /* Downloads, a button that zooms, and one that gives the card the width of all columns. */
   function tools(card) {
     const { name } = card.control;
     const made = isotone.downloads(() => card.chart, name);
@@ -72,11 +75,14 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
       const word = card.card.classList.toggle("wide") ? "Reduce" : "Enlarge";
       enlarge.textContent = word;
       enlarge.setAttribute("aria-label", `${name}: ${word.toLowerCase()}`);
-      card.picture.replaceChildren(card.saves); // else the chart would keep its width
+      card.chart.svg.remove(); // else it would keep its width
       card.measuredAt = null;
       app.changed();
     });
     made.prepend(enlarge);
+    if (card.track) made.prepend(node("button", {
+      type: "button", class: "save", text: "Zoom in", "aria-label": `${name}: zoom in`, onclick: () => isotone.zoom.nearer(app, card),
+    }));
     return made;
   }
 
@@ -102,6 +108,14 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
     return { low: ends[0] - beyond, high: ends[1] + beyond, format };
   }
 
+  /* The axis of a zoomed curve is its own, of as much as moves there. */
+  function ownSpan(control, samples) {
+    const rival = app.rival ? app.rival.along(control, app.row, 12).map(([, y]) => y) : [];
+    const [low, high] = isotone.charts.extent([...samples.map(({ scores }) => app.show(scores)), ...rival]);
+    const beyond = 0.08 * (high - low) || 1e-3 * Math.max(Math.abs(low), 1);
+    return { ...shared, low: low - beyond, high: high + beyond };
+  }
+
   function empty(control, x) {
     const title = `${view.name} against ${control.name}`;
     return isotone.charts.frame({
@@ -112,7 +126,7 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
   function curve(control, samples) {
     const i = control.feature;
     const chart = empty(control, isotone.alongFeature(network, control));
-    if (control.density) density(chart, control.density);
+    if (control.density) density(chart, control);
     const here = network.position(i, app.row[i]);
     const lacks = app.lacks(control); // then nothing is certified along the column, and no point of it is the row's
     if (!lacks) isotone.charts.band(chart, samples.map(({ value }) => {
@@ -143,14 +157,20 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
   }
 
   /* Where the rows of the table lie, below the axis. */
-  function density(chart, shares) {
+  function density(chart, control) {
     const { xs, ys } = chart;
+    const shares = control.density;
     const most = Math.max(...shares, 1e-9);
-    const bin = (xs.to - xs.from) / shares.length;
+    const [low, high] = (control.full || control).axis;
+    const pixel = (k) => {
+      const t = low + (k / shares.length) * (high - low);
+      return Math.min(Math.max(xs.from + ((t - xs.low) / (xs.high - xs.low)) * (xs.to - xs.from), xs.from), xs.to);
+    };
     let d = "";
     shares.forEach((share, k) => {
-      const tall = share > 0 ? Math.max(26 * (share / most), 1) : 0;
-      if (tall) d += `M${(xs.from + k * bin).toFixed(1)} ${ys.from}v${-tall.toFixed(1)}h${Math.max(bin - 0.6, 0.5).toFixed(1)}v${tall.toFixed(1)}Z`;
+      const [from, wide] = [pixel(k), pixel(k + 1) - pixel(k)];
+      const tall = share > 0 && wide > 0 ? Math.max(26 * (share / most), 1) : 0;
+      if (tall) d += `M${from.toFixed(1)} ${ys.from}v${-tall.toFixed(1)}h${Math.max(wide - 0.6, 0.5).toFixed(1)}v${tall.toFixed(1)}Z`;
     });
     chart.grid.append(node("path", { class: "density", d }));
   }

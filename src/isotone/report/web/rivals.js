@@ -25,7 +25,8 @@ isotone.Rival = class {
     }
     const [low, high] = control.axis;
     const steps = Array.from({ length: n + 1 }, (_, k) => app.network.back(control.feature, low + (k / n) * (high - low)));
-    const values = control.whole ? [...new Set(steps.map(Math.round))] : steps;
+    const rounded = (x) => Math.min(Math.max(Math.round(x), Math.ceil(steps[0])), Math.floor(steps[n]));
+    const values = control.whole ? [...new Set(steps.map(rounded))] : steps;
     return values.map((value) => {
       moved[control.feature] = value;
       return [value, this.show(moved)];

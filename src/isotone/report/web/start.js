@@ -38,7 +38,7 @@ isotone.start = (data) => {
     const cards = seen();
     const size = app.network.size + (app.rival ? app.rival.network.size : 0);
     const points = Math.min(Math.max(Math.floor(app.budget / size / Math.max(cards.length, 1)), 12), app.nPoints);
-    isotone.drawResponses(app, cards, isotone.responses(app, cards.map(({ control }) => control), points));
+    isotone.drawResponses(app, cards, isotone.responses(app, cards.map(({ shown }) => shown), points));
     if (app.threshold) app.threshold.draw();
   }
 
@@ -62,8 +62,11 @@ isotone.start = (data) => {
     isotone.flipTable(app, responses);
     yield;
     const cards = app.curved.map((control) => app.cards.find((card) => card.control === control));
+    const curves = cards.map(({ shown, control }, k) => (
+      shown === control ? responses[k] : isotone.responses(app, [shown], app.nPoints)[0]
+    ));
     for (let k = 0; k < cards.length; k += 4) {
-      isotone.drawResponses(app, cards.slice(k, k + 4), responses.slice(k, k + 4), responses);
+      isotone.drawResponses(app, cards.slice(k, k + 4), curves.slice(k, k + 4), responses);
       yield;
     }
     if (app.threshold) app.threshold.draw();
