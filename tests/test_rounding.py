@@ -208,3 +208,23 @@ def test_gamma_is_the_exact_one_or_hardly_more(unit: float) -> None:
         assert nu / (1 - nu) <= found <= nu / (1 - nu) * (1 + Fraction(1, 2**51))
     assert rounding.gamma(int(0.25 / unit), unit) < 0.34
     assert rounding.gamma(int(0.5 / unit), unit) == math.inf
+
+
+def test_products_of_full_mantissas_keep_their_errors() -> None:
+    """Halves of 26 bits each have exact products; others have not."""
+    rng = np.random.default_rng(0)
+    a, b = rng.integers(2**52, 2**53, (2, 300)).astype(np.float64)
+    for x, y, high, low in zip(a, b, *rounding.two_product(a, b), strict=True):
+        assert Fraction(high) + Fraction(low) == Fraction(x) * Fraction(y)
+
+
+def test_a_product_of_negative_numbers_is_not_bounded_from_below() -> None:
+    assert rounding.multiply_down(np.array(-0.5), np.array(-1.0)) == 0.0
+
+
+def test_numbers_of_either_sign_are_rounded_toward_zero() -> None:
+    x = np.random.default_rng(0).uniform(-3.0, 3.0, 200)
+    inward = rounding.toward_zero(x, "float32")
+    beyond = np.nextafter(inward, np.copysign(np.float32(np.inf), inward))
+    assert np.all(np.abs(inward.astype(float)) <= np.abs(x))
+    assert np.all(np.abs(beyond.astype(float)) > np.abs(x))

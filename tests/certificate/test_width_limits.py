@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
 from isotone import FrozenNetwork, Scaling, certify
-from isotone.certificate.widths import find_widths
+from isotone.certificate.widths import RoundedError, Whole, WholeNumbers, find_widths
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Step
 
 CELLS = {"float64": 2.0**51, "float32": 2.0**22}  # a quarter of the whole numbers that are held
@@ -222,3 +223,34 @@ def test_inputs_must_be_held_even_if_nothing_is_made_of_them() -> None:
     frozen = replace(line(0, "float32"), clip=2.0**20)
     assert not find_widths(frozen)
     assert find_widths(replace(frozen, clip=2.0**10))
+
+
+THIRD = 3002399751580331.0  # three times that is 2^53 + 1, which float64 does not hold
+
+
+def bound(step: Step, each: list[float], one: float) -> Fraction:
+    """What is said of the sum of the sizes after a step."""
+    return Fraction(WholeNumbers("float64").run((step,), Whole(0, np.array(each), one)).one)
+
+
+def test_bounds_of_whole_numbers_are_rounded_up() -> None:
+    """One bit less, and numbers that are rounded would pass for exact."""
+    three = Dense(np.array([[2.0], [1.0]]), np.zeros(2))
+    assert bound(three, [THIRD], THIRD) >= 3 * Fraction(THIRD)
+    raised = Dense(np.ones((2, 1)), np.array([1.0, 0.0]))
+    assert bound(raised, [2.0**52], 2.0**52) >= 2**53 + 1
+    assert bound(Pointwise("leaky_relu", 3.0), [1.0], THIRD) >= 3 * Fraction(THIRD)
+    a = 2001599834386887.0
+    same: Step = Dense(np.eye(3), np.zeros(3))
+    weighted = Members((3.0, 0.0), ((same,), (same,)))
+    assert bound(weighted, [a] * 3, 3 * a) >= 9 * Fraction(a)
+    with pytest.raises(RoundedError):
+        bound(Pointwise("leaky_relu", 3.0), [THIRD], THIRD)
+
+
+def test_a_residual_whose_product_is_rounded_is_not_called_exact() -> None:
+    n = (2**53 + 1) / 321
+    for n_cells, exact in ((n, False), (n - 1, True)):
+        residual = np.array([[321.0]])
+        frozen = replace(line(0, "float64"), clip=n_cells, grid=1.0, residual=residual)
+        assert bool(find_widths(frozen)) == exact

@@ -409,7 +409,7 @@ def test_a_sparse_file_of_absurd_width_is_refused_at_once(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("outputs", ["logits", "values"])
 def test_many_outputs_of_many_features_certify_in_seconds(outputs: Any, tmp_path: Path) -> None:
-    n = 500
+    n = 200
     rng = np.random.default_rng(0)
     network = FrozenNetwork(
         features=tuple(f"x{i}" for i in range(n)),
