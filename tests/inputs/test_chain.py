@@ -204,6 +204,13 @@ def test_unknown_policies_are_refused(policy: Any) -> None:
         model().score(COLUMNS, on_unseen=policy)
 
 
+@pytest.mark.parametrize("policy", [math.nan, math.inf, -math.inf, np.float64("nan")])
+def test_the_score_of_unseen_rows_is_finite(policy: float) -> None:
+    """The note beside the scores of a directory is JSON, which has no other numbers."""
+    with pytest.raises(ValueError, match="is not a score; give a finite number, or choose 'skip'"):
+        model().score(COLUMNS, on_unseen=policy)
+
+
 def test_files_of_version_1_still_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frozen = model(Inputs((Number("age", fill=35.0), Category("city", ("Oslo", "Rome", None)))))
     old = frozen._definition() | {"certificate": None}

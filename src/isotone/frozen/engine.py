@@ -76,7 +76,7 @@ class Engine:
         self._is_plain = network.inputs.is_plain
         self._n_outputs = len(network.residual)
         self._dtype = np.dtype(network.precision)
-        if np.isfinite(self._fill) and abs(self._fill) > float(np.finfo(self._dtype).max):
+        if abs(self._fill) > float(np.finfo(self._dtype).max):
             raise ValueError(f"`on_unseen={on_unseen}` is too large for {self._dtype}")
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ error by default; see `Policy`. Where rare categories are pooled, a new one is o
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -355,6 +356,11 @@ def check_policy(on_unseen: Any) -> Policy:
         raise ValueError(
             f"`on_unseen={on_unseen!r}` is unknown; choose 'error', 'missing', 'skip' (NaN), or "
             "give the score of such rows"
+        )
+    if not math.isfinite(on_unseen):
+        raise ValueError(
+            f"`on_unseen={on_unseen!r}` is not a score; give a finite number, or choose 'skip' "
+            "for rows without a score"
         )
     return float(on_unseen)
 

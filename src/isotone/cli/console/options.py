@@ -77,7 +77,7 @@ def policy_of(text: str) -> Policy:
         return check_policy(text if text in get_args(Rule) else float(text))
     except ValueError as error:
         raise ValueError(
-            f"`--on-unseen {text}` is unknown; choose error, missing, skip, or give a score"
+            f"`--on-unseen {text}` is unknown; choose error, missing, skip, or give a finite score"
         ) from error
 
 
