@@ -195,6 +195,8 @@ def test_every_public_name_resolves() -> None:
     for name in isotone.__all__:
         assert getattr(isotone, name).__name__ == name
         assert name in dir(isotone)
+    listed = isotone.__dir__()  # what completion shows: also a module that is loaded is there once
+    assert len(listed) == len(set(listed))
     assert run_without_torch("import isotone; print(isotone.plot.__name__)") == "isotone.plot\n"
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         isotone.nothing  # noqa: B018
