@@ -352,6 +352,12 @@ def test_a_number_among_texts_is_its_label() -> None:
     np.testing.assert_array_equal(found, [2, 0, 1, 3, math.inf])
 
 
+@pytest.mark.parametrize("column", ["age", "city"])
+def test_complex_numbers_are_refused(column: str) -> None:
+    with pytest.raises(ValueError, match=f"{column}' has type complex128; it must hold real num"):
+        model().score(COLUMNS | {column: np.arange(4) * 1j})
+
+
 def test_text_among_numbers_gets_what_unseen_rows_get() -> None:
     mixed = COLUMNS | {"age": pd.Series(["abc", 1.0, 2.0, 3.0], dtype=object)}
     with pytest.raises(ValueError, match="column 'age' holds the text 'abc' in row 0 "):

@@ -68,6 +68,11 @@ def arrow_of(values: Any, name: str) -> pa.Array:
     if hasattr(values, "to_arrow"):  # polars
         return arrow_of(values.to_arrow(), name)
     refuse_scalars(values, name)
+    if getattr(getattr(values, "dtype", None), "kind", "") == "c":
+        raise ValueError(
+            f"column {name!r} has type {values.dtype}; it must hold real numbers: give real and "
+            "imaginary parts as two columns"
+        )
     try:
         return arrow_of(pa.array(values, from_pandas=True), name)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
