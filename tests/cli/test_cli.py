@@ -379,6 +379,15 @@ def test_score_counts_what_training_never_saw(
     assert (out.code, out.out.endswith(f"\n{told}")) == (0, True)
 
 
+@pytest.mark.parametrize(("n", "told"), [(1, "scored 1 file in "), (2, "scored 2 files in ")])
+def test_score_a_directory(run: Run, model: Path, tmp_path: Path, n: int, told: str) -> None:
+    (tmp_path / "in").mkdir()
+    for k in range(n):
+        batch = events(3)
+        write_table(tmp_path / "in" / f"{k}.parquet", batch.schema, [batch])
+    assert run("score", model, tmp_path / "in", "--out", tmp_path / "out").out.startswith(told)
+
+
 def test_score_a_large_csv_file(run: Run, model: Path, tmp_path: Path) -> None:
     batch = events(200_000)
     write_table(tmp_path / "in.csv", batch.schema, [batch])

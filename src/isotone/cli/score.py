@@ -73,19 +73,20 @@ def score(
         )
     else:
         scored = _score_rows(scoring, table, out)
-    what, seconds = "files" if is_directory else "rows", time.perf_counter() - start
-    say(f"scored {scored.n:,} {what} in {seconds:.1f} s: {out}")
+    what, seconds = "file" if is_directory else "row", time.perf_counter() - start
+    say(f"scored {_count(scored.n, what)} in {seconds:.1f} s: {out}")
     if scored.n_pooled:
-        say(f"{_rows(scored.n_pooled)} held rare or new categories, which the model pools")
+        pooled = _count(scored.n_pooled, "row")
+        say(f"{pooled} held rare or new categories, which the model pools")
     if scored.n_unseen:
         say(
-            f"{_rows(scored.n_unseen)} held values never seen in training; handled by "
+            f"{_count(scored.n_unseen, 'row')} held values never seen in training; handled by "
             f"`--on-unseen {on_unseen}`"
         )
 
 
-def _rows(n: int) -> str:
-    return f"{n:,} row{'s' * (n != 1)}"
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def _kept(keep: list[str] | None, table: Table) -> tuple[str, ...]:
