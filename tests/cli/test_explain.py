@@ -122,6 +122,7 @@ def test_strange_rows_follow_the_policy(people: pd.DataFrame, capsys: Any) -> No
         ("--keep score", "no column 'score'"),
         ("--recourse a.toml --recourse income+", "is a file, which must say all that may change"),
         ("--recourse incom+", "names 'incom', which is not a column of the model"),
+        ("--recourse city+", "'city+' asks for column 'city' to rise, but its categories have no"),
         ("--points 600", "must be points@odds"),
         ("--output b", "`output='b'` must name one of the 1 outputs"),
         ("--threshold 1 --point p.json", "both give a threshold; give one of them"),

@@ -210,6 +210,10 @@ def test_what_cannot_be_meant_is_refused() -> None:
             {"age": AllowedChange(categories=("a",))},
             "categories of column 'age', which has an order",
         ),
+        (
+            {"city": AllowedChange(down=False, high=1.0)},
+            "sets `down` and `high` of column 'city', .* leave it out, or limit",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             find_recourse(frozen, table, changes)

@@ -73,6 +73,7 @@ def test_changes_come_from_a_file(tmp_path: Path) -> None:
         ("[income]\nwhole = 1", "it must be true or false: correct it"),
         ("[city]\ncategories = 'Rome'", "it must be a list of texts: correct it"),
         ("[incom]\ncost = 2", "names 'incom', which is not a column of the model; did you mean"),
+        ("[city]\nup = false", "sets `up` of column 'city', which holds categories without an"),
         ("", "`changes` is empty"),
     ],
 )
@@ -93,3 +94,7 @@ def test_a_table_suggests_costs_limits_and_whole_numbers() -> None:
     assert found["size"] == found["city"] == AllowedChange()
     with pytest.raises(ValueError, match="names 'incom', which is not a column"):
         usual_changes(frozen, background, ["incom+"])
+    for text, move in (("city+", "rise"), ("city-", "fall")):
+        with pytest.raises(ValueError, match=rf"'city' to {move}, but .* no order.* write 'city'"):
+            usual_changes(frozen, background, [text])
+    assert not usual_changes(frozen, background, ["size-"])["size"].up

@@ -76,6 +76,12 @@ def usual_changes(
         sign = text[-1:] if text not in names and text[-1:] in "+-" else ""
         name = text.removesuffix(sign) if sign else text
         check_changes(frozen, {name: AllowedChange()})
+        if sign and isinstance(frozen.inputs.column(name), Category):
+            raise ValueError(
+                f"{text!r} asks for column {name!r} to {'rise' if sign == '+' else 'fall'}, but "
+                "its categories have no order: only numbers and ordered categories have a "
+                f"direction; write {name!r} without the sign to allow any other category"
+            )
         changes[name] = _usual(frozen, background, name, sign)
     check_changes(frozen, changes)
     return changes

@@ -196,8 +196,22 @@ def check_changes(frozen: FrozenNetwork, changes: Mapping[str, AllowedChange]) -
                 f"`changes` names {name!r}, which is not a column of the model; "
                 f"{suggest(name, names, known)}"
             )
-        if change.categories is not None and not isinstance(frozen.inputs.column(name), Category):
+        if not isinstance(frozen.inputs.column(name), Category):
+            if change.categories is not None:
+                raise ValueError(
+                    f"`changes` gives categories of column {name!r}, which has an order; limit it "
+                    "with `low` and `high` instead"
+                )
+        elif ordered := _ordered(change):
             raise ValueError(
-                f"`changes` gives categories of column {name!r}, which has an order; limit it "
-                "with `low` and `high` instead"
+                f"`changes` sets {ordered} of column {name!r}, which holds categories without an "
+                "order and can only become another category; leave it out, or limit the column "
+                "with `categories`"
             )
+
+
+def _ordered(change: AllowedChange) -> str:
+    """The settings of a change that only an order gives a meaning."""
+    usual = AllowedChange()
+    names = ("up", "down", "low", "high", "whole")
+    return " and ".join(f"`{n}`" for n in names if getattr(change, n) != getattr(usual, n))
