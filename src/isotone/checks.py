@@ -113,8 +113,8 @@ def check_weights(
     if bad.any():
         row = np.argwhere(bad)[0]
         raise ValueError(
-            f"`{name}` is {array[tuple(row)]:g} in row {row[-1]}; weights must be finite and at "
-            "least 0: correct or drop such rows"
+            f"`{name}` is {array[tuple(row)]:g} in row {row[-1]} (counted from 0); weights must "
+            "be finite and at least 0: correct or drop such rows"
         )
     if not np.all(np.any(array > 0, axis=-1)):
         raise ValueError(f"`{name}` is 0 in all rows; it must be positive in some: correct it")

@@ -119,6 +119,8 @@ def test_strange_rows_follow_the_policy(people: pd.DataFrame, capsys: Any) -> No
         ("--method fast", "`--method fast` is unknown"),
         ("--to flip", "`--to flip` is unknown"),
         ("--rows 49:60", "`--rows` asks for row 59 (data rows, counted from 0) but the table has"),
+        ("--rows=-3:2", "`--rows -3:2` has a negative number; give numbers from 0 on, such as"),
+        ("--rows=-1", "`--rows -1` has a negative number"),
         ("--keep score", "no column 'score'"),
         ("--recourse a.toml --recourse income+", "is a file, which must say all that may change"),
         ("--recourse incom+", "names 'incom', which is not a column of the model"),

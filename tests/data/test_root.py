@@ -88,10 +88,10 @@ def test_the_size_of_batches_does_not_matter(tree: str, n_rows: int) -> None:
 
 
 def test_branches_of_different_multiplicity_are_refused_by_name(tree: str) -> None:
-    message = r"branch 'pt' has 0 values and 'hits' has 2 in entry 1; a candidate needs one"
+    message = r"branch 'pt' has 0 values and 'hits' has 2 in entry 1 .*; a candidate needs one"
     with pytest.raises(ValueError, match=message):
         read_numbers(tree, ["pt", "hits"])
-    with pytest.raises(ValueError, match="in entry 1;"):  # whatever the batches are
+    with pytest.raises(ValueError, match="in entry 1 "):  # whatever the batches are
         list(open_table(tree).batches(["pt", "hits"], 1))
 
 

@@ -245,7 +245,6 @@ def test_compressed_csv_is_compressed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (b"x,y\n1,2\n3\n", "Row #3: Expected 2 columns, got 1"),
         (b"", "Empty CSV file"),
         (b"x,y\n\xff,2\n", "invalid UTF8"),
     ],
@@ -253,6 +252,26 @@ def test_compressed_csv_is_compressed(tmp_path: Path) -> None:
 def test_malformed_csv(tmp_path: Path, text: bytes, reason: str) -> None:
     (tmp_path / "a.csv").write_bytes(text)
     with pytest.raises(ValueError, match=rf"cannot read '.*a\.csv' \(.*{reason}.*\); it must be"):
+        read(open_table(tmp_path / "a.csv"), ["x"])
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "cells"),
+    [
+        (b"x,y\n1,2\n3\n", 1, 1),
+        (b"x,y\n\n1,2\n\n3,4,5\n", 1, 3),  # empty lines are no rows
+        (b'x,y\n"a\nb",2\n1,2\n3,4,5\n', 2, 3),  # and a row may have several lines
+        (b"x,y\n" + b"1,2\n" * 600_000 + b"3\n", 600_000, 1),  # in a later piece
+    ],
+)
+def test_a_row_that_is_too_short_or_long_is_counted_as_all_rows(
+    tmp_path: Path, text: bytes, row: int, cells: int
+) -> None:
+    (tmp_path / "a.csv").write_bytes(text)
+    message = (
+        rf"row {row} of '.*a\.csv' \(data rows, counted from 0\) has {cells} cells; the first"
+    )
+    with pytest.raises(ValueError, match=message):
         read(open_table(tmp_path / "a.csv"), ["x"])
 
 

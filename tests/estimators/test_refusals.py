@@ -154,10 +154,12 @@ def test_rows_that_cannot_be_used_are_refused_with_advice() -> None:
             classifier().fit(frame, y)
     with pytest.raises(
         ValueError,
-        match=r"1 missing values \(NaN\) in feature 'debt', the first in row 3; missing=",
+        match=r"1 missing values \(NaN\) in feature 'debt', the first in row 3 \(.*; missing=",
     ):
         classifier().fit(X.assign(debt=[np.nan if i == 3 else 1.0 for i in range(20)]), y)
-    with pytest.raises(ValueError, match=r"column 'debt' is inf in row 3; only finite numbers"):
+    with pytest.raises(
+        ValueError, match=r"column 'debt' is inf in row 3 \(counted from 0\); only finite numbers"
+    ):
         classifier().fit(X.assign(debt=[np.inf if i == 3 else 1.0 for i in range(20)]), y)
     with pytest.raises(ValueError, match=r"at least one non-zero number"):
         classifier().fit(X, y, sample_weight=np.zeros(20))

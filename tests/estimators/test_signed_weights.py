@@ -133,7 +133,7 @@ def test_a_class_needs_a_positive_total() -> None:
 
 
 def test_who_did_not_ask_is_told_how() -> None:
-    message = r"Negative values in `sample_weight`: -0\.\d+ in row \d+; .*signed_weights=True"
+    message = r"Negative values in `sample_weight`: -0\.\d+ in row \d+ \(.*signed_weights=True"
     with pytest.raises(ValueError, match=message):
         MonotonicClassifier(**QUICK).fit(X, Y, WEIGHT)
     with pytest.raises(ValueError, match=r"`signed_weights='yes'` is unknown; choose from True"):

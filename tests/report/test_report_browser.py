@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -185,6 +186,8 @@ def test_a_table_brings_rows_panels_and_choices(browser: Any, tmp_path: Path, ta
         expected = frame[["income", "debt", "age"]].iloc[held[6]].tolist()
         assert page.run("() => isotone.app.row") == expected
         assert f"row {held[6]} of people.csv" in page.page.inner_text(".presets")
+        extreme = page.page.locator("#preset option", has_text="highest score").text_content()
+        assert re.fullmatch(r"highest score \(row \d+, counted from 0\)", extreme)
         page.page.select_option("#preset", label="median of the table")
         page.page.click("text=Go there")
         page.settle()

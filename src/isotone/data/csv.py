@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -13,6 +14,9 @@ _BUFFER_BYTES = 2**20
 # Leading zeros, or more digits than a 64-bit integer surely holds: a name, not a number.
 _LIKE_A_NAME = r"^[+-]?(0\d|\d{19})"
 
+# Arrow counts the line of names as row 1.
+_RAGGED = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+
 
 def open_reader(path: str, convert: pyarrow.csv.ConvertOptions) -> pyarrow.csv.CSVStreamingReader:
     """The file, read in pieces; text is converted as told."""
@@ -22,6 +26,17 @@ def open_reader(path: str, convert: pyarrow.csv.ConvertOptions) -> pyarrow.csv.C
         read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=_BUFFER_BYTES),
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
         convert_options=convert,
+    )
+
+
+def describe_ragged(error: str, path: str) -> str | None:
+    """Arrow's error about a row that is too short or too long, with rows counted as elsewhere."""
+    if (found := _RAGGED.search(error)) is None:
+        return None
+    row, expected, got = map(int, found.groups())
+    return (
+        f"row {row - 2} of {path!r} (data rows, counted from 0) has {got} cells; the first line "
+        f"names {expected} columns, and every row needs as many: correct or drop such rows"
     )
 
 

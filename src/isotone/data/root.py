@@ -97,8 +97,8 @@ def _check_alike(counts: dict[str, Any], first_entry: int) -> None:
             row = int((count != known).argmax())
             raise ValueError(
                 f"branch {first!r} has {known[row]} values and {name!r} has {count[row]} in entry "
-                f"{first_entry + row}; a candidate needs one of each, so the branches that are "
-                "used must have equally many per entry: leave one of them out"
+                f"{first_entry + row} (counted from 0); a candidate needs one of each, so the "
+                "branches that are used must have equally many per entry: leave one of them out"
             )
 
 

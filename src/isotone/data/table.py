@@ -333,6 +333,8 @@ def reading(path: str) -> Iterator[None]:
         theirs = isinstance(error, pa.ArrowException | UnicodeDecodeError)
         if isinstance(error, ValueError) and not theirs:
             raise
+        if ragged := csvfile.describe_ragged(str(error), path):
+            raise ValueError(ragged) from error
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise ValueError(
             f"cannot read {path!r} ({reason}); it must be a complete {suffix_of(path)} file, with "

@@ -173,8 +173,8 @@ def refuse_missing(inputs: Inputs, X: Floats) -> None:
         if gaps.any():
             raise ValueError(
                 f"`X` has {gaps.sum()} missing values (NaN) in feature {column.name!r}, the first "
-                f"in row {int(gaps.argmax())}; missing='error' refuses them: fill or drop such "
-                "rows, or set missing='indicator'"
+                f"in row {int(gaps.argmax())} (counted from 0); missing='error' refuses them: "
+                "fill or drop such rows, or set missing='indicator'"
             )
 
 

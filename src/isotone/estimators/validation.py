@@ -115,9 +115,9 @@ def row_weights(estimator: Any, X: Any, sample_weight: Any) -> Floats:
     if not estimator.signed_weights and np.any(weight < 0):
         row = int(np.argmax(weight < 0))
         raise ValueError(
-            f"Negative values in `sample_weight`: {weight[row]:g} in row {row}; a weight says how "
-            "often a row counts, so it must be at least 0: correct it, or set signed_weights=True "
-            "if the weights are meant, as sWeights are"
+            f"Negative values in `sample_weight`: {weight[row]:g} in row {row} (counted from 0); "
+            "a weight says how often a row counts, so it must be at least 0: correct it, or set "
+            "signed_weights=True if the weights are meant, as sWeights are"
         )
     return weight
 
@@ -128,8 +128,8 @@ def refuse_infinite(table: Reals, columns: Sequence[str]) -> None:
     if bad.any():
         row, column = (int(index) for index in np.argwhere(bad)[0])
         raise ValueError(
-            f"column {columns[column]!r} is {table[row, column]} in row {row}; only finite "
-            "numbers can be used: drop such rows, or set the value to missing"
+            f"column {columns[column]!r} is {table[row, column]} in row {row} (counted from 0); "
+            "only finite numbers can be used: drop such rows, or set the value to missing"
         )
 
 

@@ -240,8 +240,8 @@ def finite_table(X: ArrayLike, features: Sequence[str] | None = None) -> Floats:
         row, column = np.argwhere(~np.isfinite(table))[0]
         name = f"column {column}" if features is None else f"feature {features[column]!r}"
         raise ValueError(
-            f"{name} is {table[row, column]} in row {row}; only finite numbers can be used: drop "
-            "or fill such rows"
+            f"{name} is {table[row, column]} in row {row} (counted from 0); only finite numbers "
+            "can be used: drop or fill such rows"
         )
     return table
 

@@ -315,6 +315,11 @@ def counts_of(text: str, option: str) -> tuple[int, ...]:
         raise ValueError(
             f"`--{option} {text}` must be whole numbers, such as 0:100 or 1,2,3"
         ) from error
+    if any(part < 0 for part in parts):
+        raise ValueError(
+            f"`--{option} {text}` has a negative number; give numbers from 0 on, such as 0:100 or "
+            "1,2,3"
+        )
     if not parts:
         raise ValueError(f"`--{option} {text}` has no numbers; give some, such as 0:100 or 1,2,3")
     return tuple(parts)

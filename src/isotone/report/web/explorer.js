@@ -115,7 +115,7 @@ isotone.Explorer = class {
     const first = this.data.sample ? "median of the table" : "center of the model";
     const presets = [{ name: first, row: this.data.start }];
     for (const { name, number, row } of this.data.presets || []) {
-      presets.push({ name: number === null ? name : `${name} (row ${number})`, row });
+      presets.push({ name: number === null ? name : `${name} (row ${number}, counted from 0)`, row });
     }
     const options = presets.map((preset, k) => node("option", { value: k, text: preset.name }));
     const choice = node("select", { id: "preset" }, options);
