@@ -64,7 +64,7 @@ def export(
         bool, typer.Option("--bare", help="allen, hlt2: without claim and names of features.")
     ] = False,
 ) -> None:
-    """Write a model for another runtime, scaling included, and check that its scores match.
+    """Write a model for another runtime, from raw columns on, and check that its scores match.
 
     For the trigger of LHCb, a model that `isotone train --for allen` or --for hlt2 made:
 
