@@ -375,7 +375,10 @@ def test_score_counts_what_training_never_saw(
     out = run(
         "score", model, tmp_path / "in.csv", "--out", tmp_path / "o.csv", "--on-unseen", "skip"
     )
-    told = f"{rows} held values never seen in training; handled by `--on-unseen skip`\n"
+    told = (
+        f"{rows} held values never seen in training; handled by `--on-unseen skip`, {n} without a "
+        "score\n"
+    )
     assert (out.code, out.out.endswith(f"\n{told}")) == (0, True)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +16,11 @@ from distributed import Client
 
 from clusters import cluster
 from isotone.cli import main
+from isotone.frozen.engine import Engine
 from isotone.frozen.scoring import NOTE, Scoring, score_directory
 from isotone.typing import Floats
 from isotone.workers import Processes
-from networks import small
+from networks import RANKS, mixed, small
 
 FROZEN = small()
 N_FILES, N_ROWS = 6, 200
@@ -184,9 +186,24 @@ def test_rows_unlike_any_in_training_cost_no_other_row_its_score(tmp_path: Path)
     pyarrow.parquet.write_table(pa.table(strange), source)
     for policy, expected in (("skip", None), ("missing", None), (-7.5, -7.5)):
         scored = Scoring(FROZEN, on_unseen=policy).score(str(source), str(target))  # type: ignore[arg-type]
-        assert scored == (3, 1, 0)
+        assert scored == (3, 1, 1 if expected is None else 0, 0)
         found = pyarrow.parquet.read_table(target)["score"].to_pylist()
         assert found[1] == expected
         assert [found[0], found[2]] == FROZEN.score(columns)[[0, 2]].tolist()
     with pytest.raises(ValueError, match="is missing in row 1"):
         Scoring(FROZEN).score(str(source), str(target))
+
+
+def test_rows_are_counted_that_a_missing_value_cannot_help() -> None:
+    """A new city is scored like a missing one; nothing stands in for a debt that never lacked."""
+    engine = Engine(mixed(), on_unseen="missing")
+    table: dict[str, list[Any]] = {
+        "age": [40.0, 40.0, 40.0],
+        "city": ["Oslo", "Paris", "Oslo"],
+        "size": [RANKS[0]] * 3,
+        "debt": [300.0, 300.0, None],
+        "income": [400.0, 400.0, 400.0],
+    }
+    scores = engine(table)
+    assert np.isnan(scores).tolist() == [False, False, True]
+    assert (engine.n_unseen, engine.n_unscored) == (2, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -140,3 +142,81 @@ def test_a_weight_is_a_number_of_repetitions() -> None:
     equal = Scaling.fit(X, ["standard"] * len(KINDS), sample_weight=np.full(len(X), 3.0))
     np.testing.assert_allclose(equal.center, X.mean(axis=0))
     np.testing.assert_allclose(equal.factor, 1 / X.std(axis=0))
+
+
+def arrays(**changed: Any) -> dict[str, Any]:
+    """Two columns, the second with a logarithm."""
+    fixed = {"log": [False, True], "offset": [0.0, 0.0], "floor": [0.0, 0.5]}
+    return fixed | {"center": [1.0, 2.0], "factor": [3.0, 4.0]} | changed
+
+
+@pytest.mark.parametrize(
+    ("changed", "match"),
+    [
+        ({"factor": [3.0, 0.0]}, "`factor` of column 1 is 0.0; it must be positive"),
+        ({"factor": [-0.5, 4.0]}, "`factor` of column 0 is -0.5; it must be positive"),
+        ({"floor": [0.0, 0.0]}, "`floor` of column 1 is 0.0; it must be positive"),
+        ({"center": [1.0]}, "arrays of one length"),
+        ({"center": [1.0, math.nan]}, "needs finite numbers"),
+        ({name: [[value] * 2] for name, value in arrays().items()}, None),
+    ],
+)
+def test_one_bad_number_is_enough_to_refuse_a_scaling(
+    changed: dict[str, Any], match: str | None
+) -> None:
+    Scaling(**arrays())
+    with pytest.raises(ValueError, match=match):
+        Scaling(**arrays(**changed))
+
+
+def test_slopes_of_a_scaling() -> None:
+    scaling = Scaling(**arrays())
+    assert scaling.steepest().tolist() == [3.0, 8.0]
+    assert scaling.flattest().tolist() == [3.0, 0.0]
+
+
+def test_slip_grows_with_reach_and_center_and_is_infinite_where_a_difference_overflows() -> None:
+    reach = np.full(2, 16.0)
+    for center in (-1e6, 0.0, 1e6):
+        scaling = Scaling(**arrays(center=[center, center]))
+        linear = 2.0**-48 * (16.0 + abs(center) * scaling.factor)
+        expected = [linear[0], linear[1] + 2.0**-22 * 4.0]
+        np.testing.assert_allclose(scaling.slip(reach), expected, rtol=1e-12)
+    for center, bounded in ((0.0, True), (0.5, False), (1.0, False), (-1.0, False)):
+        flat = Scaling(**arrays(center=[center, 0.0], factor=[1e-308, 1.0]))
+        assert np.isfinite(flat.slip(reach)[0]) == bounded
+    assert np.isfinite(Scaling(**arrays(center=[1.0, 0.0], factor=[1e-306, 1.0])).slip(reach)[0])
+
+
+def test_scaled_numbers_slip_by_no_more_than_the_bound() -> None:
+    """Of (x - c)·a, two roundings: against exact arithmetic."""
+    rng = np.random.default_rng(0)
+    for center in (0.1, -3.7, 1e5 / 3):
+        scaling = Scaling(**arrays(log=[False] * 2, center=[center] * 2, factor=[0.3, 7.7]))
+        x = rng.normal(size=(200, 2)) * 10 + center
+        found = scaling.transform(x)
+        slip = scaling.slip(np.abs(found).max(axis=0))
+        for j, factor in enumerate(scaling.factor.tolist()):
+            for value, scaled in zip(x[:, j].tolist(), found[:, j].tolist(), strict=True):
+                exact = (Fraction(value) - Fraction(center)) * Fraction(factor)
+                assert abs(Fraction(scaled) - exact) <= Fraction(slip[j])
+
+
+def test_kinds_of_scaling_are_what_they_are_called() -> None:
+    x = np.arange(1.0, 102.0)
+    kinds: list[Any] = ["identity", "standard", "robust", Log(offset=2.0, floor=5.0)]
+    found = Scaling.fit(np.tile(x, (4, 1)).T, kinds)
+    logs = np.log(np.maximum(x + 2.0, 5.0))
+    assert found.log.tolist() == [False, False, False, True]
+    assert found.offset.tolist() == [0.0, 0.0, 0.0, 2.0]
+    assert found.floor.tolist() == [1.0, 1.0, 1.0, 5.0]
+    np.testing.assert_allclose(found.center, [0.0, 51.0, 51.0, logs.mean()], rtol=1e-6)
+    factors = [1.0, 1 / x.std(), 1.349 / 50, 1 / logs.std()]
+    np.testing.assert_allclose(found.factor, factors, rtol=1e-6)
+    assert Scaling.fit(np.full((5, 1), 7.0), "standard").factor.tolist() == [1.0]
+    assert Scaling.fit(x[:, None] / 128, "standard").factor[0] == pytest.approx(128 / x.std())
+    for floor in (0.0, math.inf, -1.0):
+        with pytest.raises(ValueError, match="must be positive and finite"):
+            Scaling.fit(x[:, None], Log(floor=floor))
+    with pytest.raises(ValueError, match=r"where log\(x \+ -1.0\) is undefined"):
+        Scaling.fit(x[:, None], Log(offset=-1.0))

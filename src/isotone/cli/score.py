@@ -79,9 +79,10 @@ def score(
         pooled = _count(scored.n_pooled, "row")
         say(f"{pooled} held rare or new categories, which the model pools")
     if scored.n_unseen:
+        without = f", {scored.n_unscored:,} without a score" if scored.n_unscored else ""
         say(
             f"{_count(scored.n_unseen, 'row')} held values never seen in training; handled by "
-            f"`--on-unseen {on_unseen}`"
+            f"`--on-unseen {on_unseen}`{without}"
         )
 
 

@@ -47,6 +47,8 @@ class Engine:
     ----------
     n_unseen : how many rows so far contained values never seen in training, for which `on_unseen`
         says what they get
+    n_unscored : how many of these got no score: all if `on_unseen` is "skip", and with "missing"
+        those in which nothing can stand in for a value
     n_pooled : how many rows so far had a category that is rare or new, in a column that pools
         those; they are scored as such, whatever `on_unseen` says
 
@@ -72,7 +74,7 @@ class Engine:
         self._program = _compile(network, threads, isa)
         self._raises = self.on_unseen == "error"
         self._fill = np.nan if isinstance(self.on_unseen, str) else self.on_unseen
-        self.n_unseen = self.n_pooled = 0
+        self.n_unseen = self.n_unscored = self.n_pooled = 0
         self._is_plain = network.inputs.is_plain
         self._n_outputs = len(network.residual)
         self._dtype = np.dtype(network.precision)
@@ -114,7 +116,7 @@ class Engine:
         if n_bad == 0:
             return target
         if n_bad > 0 and not self._raises:
-            self.n_unseen += n_bad
+            self._count_unseen(n_bad, n_bad)
             return target
         return self._score_any(X, out)  # explains, or converts
 
@@ -167,11 +169,16 @@ class Engine:
         scores, n_bad = self._score_columns(columns, out)
         if n_bad and self._raises:
             inputs.refuse(raw, columns, first_row)
-        self.n_unseen += n_bad
-        self.n_pooled += inputs.count_pooled(uncompleted)
+        n_left = n_bad
         if n_bad and self.on_unseen == "missing":
-            scores, _ = self._score_columns(inputs.complete(uncompleted, True), out)
+            scores, n_left = self._score_columns(inputs.complete(uncompleted, True), out)
+        self._count_unseen(n_bad, n_left)
+        self.n_pooled += inputs.count_pooled(uncompleted)
         return scores
+
+    def _count_unseen(self, n_rows: int, n_filled: int) -> None:
+        self.n_unseen += n_rows
+        self.n_unscored += n_filled if np.isnan(self._fill) else 0
 
     def score_features(self, features: Reals) -> Reals:
         """Score rows of encoded features, (n_rows, n_features), all of them finite."""

@@ -98,7 +98,7 @@ class Scoring:
             table.local_files, self._pieces(table, engine, kept, schema, on_rows)
         )
         n_rows = write_table(target, schema, pieces)
-        return Scored(n_rows, engine.n_unseen, engine.n_pooled)
+        return Scored(n_rows, engine.n_unseen, engine.n_unscored, engine.n_pooled)
 
     def _pieces(
         self,
@@ -133,11 +133,12 @@ class Scored(NamedTuple):
 
     Parameters
     ----------
-    n_unseen, n_pooled : as in `Engine`
+    n_unseen, n_unscored, n_pooled : as in `Engine`
     """
 
     n: int
     n_unseen: int
+    n_unscored: int
     n_pooled: int
 
 
@@ -181,14 +182,14 @@ def _score_files(
         done_before = {pair for pair, is_done in checked if is_done}
     missing = [pair for pair in files if pair not in done_before]
     on_done(len(files) - len(missing), len(files))
-    n_unseen = n_pooled = 0
+    counts = np.zeros(3, int)
     with run(workers, _score_file, scoring, missing) as finished:
         for done, (_, outcome) in enumerate(finished, len(files) - len(missing) + 1):
             if isinstance(outcome, str):
                 raise ValueError(outcome)
-            n_unseen, n_pooled = n_unseen + outcome.n_unseen, n_pooled + outcome.n_pooled
+            counts += outcome[1:]
             on_done(done, len(files))
-    return Scored(len(missing), n_unseen, n_pooled)
+    return Scored(len(missing), *counts.tolist())
 
 
 def outputs_of(source: Path, target: Path) -> list[Path]:

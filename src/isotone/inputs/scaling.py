@@ -161,7 +161,7 @@ class Scaling:
 
     def steepest(self) -> Floats:
         """Largest slope dx/dX of every column: a, or a / floor for a logarithm (not rounded)."""
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", divide="ignore"):
             return np.where(self.log, self.factor / self.floor, self.factor)
 
     def flattest(self) -> Floats:
