@@ -51,6 +51,7 @@ isotone.Panel = class {
       node("p", { text: `${upper(problem.must)}.` }),
       node("p", { text: `${upper(problem.advice)}.` }),
     );
+    place.scrollIntoView({ block: "nearest" }); // on a phone it may be below the screen
   }
 
   /* Names of the open files, and the verdict on the model. */

@@ -253,6 +253,21 @@ def test_the_page_fits_the_window(width: int, scheme: str, browser: Any, html: P
         page.assert_clean()
 
 
+@pytest.mark.parametrize("height", [844, 600])
+def test_a_problem_is_on_the_screen_of_a_phone(
+    height: int, browser: Any, html: Path, tmp_path: Path
+) -> None:
+    (bad := tmp_path / f"{'long_name_' * 20}.isotone").write_bytes(bytes(500))
+    phone = {"viewport": {"width": 390, "height": height}, "is_mobile": True, "has_touch": True}
+    with opened(browser, html, READY, **phone, reduced_motion="reduce") as page:
+        drop(page, bad)
+        box = page.page.locator("#problem").bounding_box()
+        assert 0 <= box["x"] < box["x"] + box["width"] <= 390
+        assert 0 <= box["y"] < box["y"] + box["height"] <= height
+        assert page.run("() => document.documentElement.scrollWidth") == 390
+        page.assert_clean()
+
+
 def test_the_report_can_be_kept_without_rows(browser: Any, html: Path, tmp_path: Path) -> None:
     """It is a report as `isotone report` writes it, and opens by itself."""
     with opened(browser, html, READY) as page:
