@@ -261,9 +261,9 @@ def test_a_problem_is_on_the_screen_of_a_phone(
     phone = {"viewport": {"width": 390, "height": height}, "is_mobile": True, "has_touch": True}
     with opened(browser, html, READY, **phone, reduced_motion="reduce") as page:
         drop(page, bad)
-        box = page.page.locator("#problem").bounding_box()
-        assert 0 <= box["x"] < box["x"] + box["width"] <= 390
-        assert 0 <= box["y"] < box["y"] + box["height"] <= height
+        box = page.run("() => document.getElementById('problem').getBoundingClientRect().toJSON()")
+        assert 0 <= box["left"] < box["right"] <= 390
+        assert 0 <= box["top"] < box["bottom"] <= height
         assert page.run("() => document.documentElement.scrollWidth") == 390
         page.assert_clean()
 
