@@ -4,12 +4,13 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: help venv demo test lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier fuzz figures trigger report-picture wheel docs clean mutate coverage
+.PHONY: help venv demo test test-slow lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier fuzz figures trigger report-picture wheel docs clean mutate coverage
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
 	@echo "make demo            a trigger: train, certify, threshold by rate, C++ and ONNX, figures; about a minute"
 	@echo "make test            lint, type check and test"
+	@echo "make test-slow       tests that take long: kills, sanitizers, studies, tutorials, pages used by mouse and keys"
 	@echo "make format          sort imports and lay out the code"
 	@echo "make bench-sort      GroupSort against torch.sort, forward and backward"
 	@echo "make bench-training  the fused trainer against plain torch loops"
@@ -50,7 +51,10 @@ demo: venv
 	$(BIN)/python -m demo
 
 test: lint
-	$(PYTEST)
+	$(PYTEST) -m "not slow"
+
+test-slow: venv
+	$(PYTEST) -m slow
 
 lint: venv
 	$(BIN)/ruff check .

@@ -136,6 +136,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_the_site_hangs_together_and_needs_no_network(site: Path) -> None:
     live = {site / "gallery" / f"{name}.html" for name in EXAMPLES}  # `make docs` makes them
     pages = {path: Links(path) for path in site.rglob("*.html") if path not in live}

@@ -13,6 +13,8 @@ import pytest
 from faulty_disk import FAULTS, Attempt
 from programs import need
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parent
 NAMES = ["a.isotone", "a.parquet", "a.csv", "a.pt", "a.html", "a.onnx", "a.json", "a.zip"]
 

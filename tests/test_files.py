@@ -212,6 +212,7 @@ def everything(folder: Path) -> dict[Path, bytes | None]:
     return {p: p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_signal_while_writing_leaves_nothing_behind(tmp_path: Path, command: str) -> None:
     write_inputs(tmp_path)
@@ -237,6 +238,7 @@ def test_a_signal_while_writing_leaves_nothing_behind(tmp_path: Path, command: s
     assert everything(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_a_signal_ends_the_processes_of_a_command_and_removes_their_files(tmp_path: Path) -> None:
     FROZEN.save(tmp_path / "m.isotone")
     rows = np.random.default_rng(0).normal(size=(10**6, 3))

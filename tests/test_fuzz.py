@@ -24,6 +24,7 @@ def inputs(name: str, folder: Path) -> list[Path]:
     return sorted(folder.iterdir())
 
 
+@pytest.mark.slow
 def test_the_runtime_stays_within_its_arrays_on_its_corpus(tmp_path: Path) -> None:
     need("c++")
     paths = inputs("score", tmp_path / "inputs")

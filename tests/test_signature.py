@@ -176,6 +176,7 @@ def test_minisign_reads_our_signatures_and_we_read_its(model: Path, tmp_path: Pa
     assert "Trusted comment: by isotone" in _minisign("-V", "-p", str(public), "-m", str(model))
 
 
+@pytest.mark.slow
 def test_passwords_of_minisign_open_its_keys(model: Path, tmp_path: Path) -> None:
     need("minisign")
     key, public = tmp_path / "m.key", tmp_path / "m.pub"

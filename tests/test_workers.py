@@ -20,6 +20,8 @@ from distributed import Client, Future
 from clusters import QUIET, cluster
 from isotone.workers import Processes, hearing, run
 
+pytestmark = pytest.mark.slow
+
 TWO = Processes(2)
 
 

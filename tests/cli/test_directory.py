@@ -234,6 +234,7 @@ cli.main(sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 def test_a_killed_command_is_resumed_to_the_same_model(tmp_path: Path) -> None:
     folder = write(tmp_path / "rows")
     words = shlex.split(f"{QUICK} --target y --increasing a:yes {ALL} --weights w --resume")

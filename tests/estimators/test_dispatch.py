@@ -176,6 +176,7 @@ def command(rows: Path, out: str, *words: object) -> list[str]:
     return [sys.executable, str(script), "train", str(rows), *fixed, *map(str, words)]
 
 
+@pytest.mark.slow
 def test_a_killed_command_with_workers_resumes_to_the_model_of_one_process(rows: Path) -> None:
     """Relative paths, real processes, and nothing of the workers is left."""
     subprocess.run(command(rows, "alone"), check=True, capture_output=True, env=QUIET)
@@ -197,6 +198,7 @@ def test_a_killed_command_with_workers_resumes_to_the_model_of_one_process(rows:
     assert models[0].fingerprint == models[1].fingerprint
 
 
+@pytest.mark.slow
 def test_a_cluster_learns_what_one_process_learns(
     rows: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

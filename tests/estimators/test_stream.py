@@ -402,6 +402,7 @@ def test_groups_of_a_small_data_set_are_those_of_its_rows(tmp_path: Path) -> Non
     assert {column.name for column in model.network_.inputs.columns} == set(COLUMNS)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("kind", ["classes", "positive", "values"])
 def test_a_stream_with_signed_weights_learns_what_they_stand_for(

@@ -41,7 +41,9 @@ def headers(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "way", [pytest.param(way, marks=[pytest.mark.slow] * (way != "GCC")) for way in WAYS]
+)
 def test_every_compiler_gives_the_bits_of_the_engine(
     way: str, headers: Path, tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def test_nan_stays_nan() -> None:
     assert torch.isnan(to_module(every_step())(X)).tolist() == [True, True, False]
 
 
+@pytest.mark.slow
 def test_the_program_runs_without_isotone(tmp_path: Path) -> None:
     frozen = every_step()
     export.write(frozen, "torch", tmp_path / "model.pt2")

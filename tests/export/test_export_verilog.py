@@ -62,6 +62,7 @@ def test_icarus_finds_the_scores_of_the_engine(
     assert np.array_equal(found, frozen.score(u))
 
 
+@pytest.mark.slow
 def test_verilator_finds_them_too_for_all_edge_cases(tmp_path: Path) -> None:
     """Raw edge cases through the check of an export, and ten thousand random rows."""
     need_simulator("verilator")

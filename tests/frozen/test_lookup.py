@@ -247,6 +247,7 @@ def test_a_copy_that_is_not_done_where_the_next_begins_is_refused() -> None:
         Copies.of((0, 0), moved_tiles([0.0, 2.0], [1.0, 1.0]), 4.0, 4.0, "float64")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_members", "precision"), [(3, "float64"), (1, "float32")])
 @pytest.mark.parametrize(("target", "header"), [("cpp", Cpp()), ("cuda", Cuda())])
 def test_exported_headers_look_up_the_bits_of_the_engine(

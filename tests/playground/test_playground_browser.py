@@ -21,6 +21,8 @@ from playgrounds import people
 from reports import EVIL, rows, two_classes
 from test_parity import paper
 
+pytestmark = pytest.mark.slow
+
 MAX_BYTES = 1_000_000
 READY = "() => typeof isotone === 'object' && isotone.playground"
 WIDTHS = [1400, 820, 390]

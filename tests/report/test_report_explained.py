@@ -18,6 +18,8 @@ from isotone.explanation import AllowedChange, Points, Texts, explain, find_reco
 from isotone.explanation.importance import effects, most_pairs
 from reports import content, rows, two_classes
 
+pytestmark = pytest.mark.slow
+
 NAMES = ["income", "debt", "age"]
 SHAPLEY = "row => isotone.finish(isotone.shapley(isotone.app, row, isotone.app.data.background))"
 RECOURSE = """([row, allowed]) => {

@@ -105,6 +105,7 @@ def test_copies_that_never_reach_their_end_are_looked_up(page: Any) -> None:
     assert np.array_equal(np.ravel(found), frozen.score(X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_outputs", [1, 3])
 def test_curves_stay_in_their_envelopes_across_the_range_of_the_knots(
     n_outputs: int, browser: Any, tmp_path: Path
@@ -149,6 +150,7 @@ def people(n: int = 400) -> pd.DataFrame:
     return frame.assign(income=frame["income"].where(frame.index % 5 > 0))
 
 
+@pytest.mark.slow
 def test_a_page_of_64_knots_per_column_opens_moves_and_is_small(
     browser: Any, tmp_path: Path
 ) -> None:

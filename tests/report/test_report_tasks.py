@@ -13,6 +13,8 @@ from browser import Opened, opened
 from isotone import report
 from reports import rows, two_classes
 
+pytestmark = pytest.mark.slow
+
 WIDTHS = [1400, 820, 390]
 MOST_TABS = 160
 

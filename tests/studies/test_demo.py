@@ -16,6 +16,8 @@ from isotone.data.table import read_numbers
 from studies.trigger.analysis.models import Effort
 from studies.trigger.analysis.study import OURS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, summary.Facts]:

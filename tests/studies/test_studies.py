@@ -25,6 +25,7 @@ BLOCK = re.compile(r"<!-- begin (\w+)/(\w+) -->\n\n(.*?)\n\n<!-- end -->", re.DO
 PICTURES = sorted((ROOT / "docs" / "figures").glob("*.png"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("group", "name"), STUDIES, ids=lambda part: part)
 def test_a_quick_study_runs_and_is_not_run_twice(group: str, name: str, tmp_path: Path) -> None:
     study = Study(group, name, quick=True, root=tmp_path)

@@ -187,6 +187,7 @@ def everywhere(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any]
     return everything.run(study.COMMITTED, out, extent), out
 
 
+@pytest.mark.slow
 def test_all_of_the_study_in_a_minute(everywhere: tuple[dict[str, Any], Path]) -> None:
     numbers, out = everywhere
     assert json.loads((out / "numbers.json").read_text()) == json.loads(json.dumps(numbers))
@@ -203,6 +204,7 @@ def test_all_of_the_study_in_a_minute(everywhere: tuple[dict[str, Any], Path]) -
     assert ghosts[2] > ghosts[0]
 
 
+@pytest.mark.slow
 def test_the_page_is_written_from_the_numbers(
     everywhere: tuple[dict[str, Any], Path], tmp_path: Path
 ) -> None:
@@ -292,6 +294,7 @@ def test_a_single_high_stair_is_smooth_in_part() -> None:
     assert effect.verdicts(numbers)["jagged"] == "in part"
 
 
+@pytest.mark.slow
 def test_the_page_shows_the_verdicts(everywhere: tuple[dict[str, Any], Path]) -> None:
     numbers, _ = everywhere
     shown = [line.split(" | ")[-1].strip(" |") for line in effect.claims(numbers).splitlines()]

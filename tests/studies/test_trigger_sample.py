@@ -77,6 +77,7 @@ def assert_same(one: pa.Table, two: pa.Table) -> None:
         np.testing.assert_array_equal(one[name], two[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["collisions", "signal", "longlived"])
 def test_every_candidate_passes_the_preselection(directory: Path, name: str) -> None:
     table = columns(read(directory / f"{name}.parquet"))
@@ -93,6 +94,7 @@ def test_every_candidate_passes_the_preselection(directory: Path, name: str) -> 
     assert all(np.isfinite(table[feature]).all() for feature in FEATURES)
 
 
+@pytest.mark.slow
 def test_candidates_of_collisions_know_where_they_come_from(directory: Path) -> None:
     table = columns(read(directory / "collisions.parquet"))
     np.testing.assert_array_equal(table["event"], table["collision"] * 2 + table["pass"])
@@ -107,6 +109,7 @@ def test_candidates_of_collisions_know_where_they_come_from(directory: Path) -> 
     assert counts[0] > 0.3 * counts.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "stretch"), [("signal", 1.0), ("longlived", 4.0)])
 def test_signal_has_every_hadron_and_only_true_candidates(
     directory: Path, name: str, stretch: float
@@ -131,6 +134,7 @@ def test_signal_has_every_hadron_and_only_true_candidates(
         assert times.mean() == pytest.approx(mean, abs=5 * mean / np.sqrt(n))
 
 
+@pytest.mark.slow
 def test_a_shard_depends_on_its_number_alone(directory: Path, library: Library) -> None:
     for tasks in (collision_tasks(PLAN), signal_tasks(PLAN)):
         task = tasks[-1]
@@ -138,6 +142,7 @@ def test_a_shard_depends_on_its_number_alone(directory: Path, library: Library) 
             assert_same(table, read(shards(directory) / task.file(name)))
 
 
+@pytest.mark.slow
 def test_what_is_finished_is_not_made_again(directory: Path) -> None:
     before = {path.name: read(path) for path in directory.glob("*.parquet")}
     lost = [signal_tasks(PLAN)[1], signal_tasks(PLAN)[5]]
@@ -157,6 +162,7 @@ def test_what_is_finished_is_not_made_again(directory: Path) -> None:
         assert_same(read(directory / name), table)
 
 
+@pytest.mark.slow
 def test_processes_and_dask_make_the_same_shards(directory: Path, library: Library) -> None:
     tasks = signal_tasks(PLAN)[:2]
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
@@ -181,6 +187,7 @@ def test_another_plan_has_other_shards() -> None:
     assert len(draws) == len(signal_tasks(PLAN)) + len(library_tasks(PLAN))
 
 
+@pytest.mark.slow
 def test_files_say_how_they_were_made(directory: Path) -> None:
     for path in directory.glob("*.parquet"):
         said = provenance(path)
@@ -191,6 +198,7 @@ def test_files_say_how_they_were_made(directory: Path) -> None:
     assert not list(directory.rglob("*.part"))
 
 
+@pytest.mark.slow
 def test_root_holds_the_same_numbers(directory: Path, tmp_path: Path) -> None:
     import uproot
 
@@ -211,6 +219,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_command_says_where_the_tables_are(
     directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -119,6 +119,7 @@ def test_constrained_models_are_monotone_and_the_free_one_is_not(
     ).any()
 
 
+@pytest.mark.slow
 def test_a_quick_study_draws_all_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

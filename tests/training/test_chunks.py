@@ -286,6 +286,7 @@ def run(folder: Path, name: str, moment: str | None = None) -> subprocess.Popen[
     )
 
 
+@pytest.mark.slow
 def test_a_process_killed_again_and_again_ends_with_the_same_bits(folder: Path) -> None:
     expected = run(folder, "undisturbed").communicate()[0]
     for moment in kills.MOMENTS[1:3]:

@@ -140,6 +140,7 @@ SCRIPT = """
 """
 
 
+@pytest.mark.slow
 def test_two_processes_end_where_one_does(paths: list[Path], tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT))

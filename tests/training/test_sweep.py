@@ -95,6 +95,7 @@ def test_another_problem_has_other_shards() -> None:
     assert PROBLEM.key(shard) != other.key(shard)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_in_the_middle_is_tolerated(tmp_path: Path) -> None:
     expected = sweep.sweep(PROBLEM, GRID, tmp_path / "expected", HERE, shard_size=1)
     with cluster(tmp_path, 2) as (address, workers), Client(address, timeout=60) as remote:
@@ -124,6 +125,7 @@ def command(table: Path, out: Path) -> list[str]:
     return words.split()
 
 
+@pytest.mark.slow
 def test_a_killed_command_goes_on_to_the_same_results(table: Path, tmp_path: Path) -> None:
     def run(out: str) -> subprocess.Popen[bytes]:
         code = "import sys; from isotone.cli import main; main(sys.argv[1:])"

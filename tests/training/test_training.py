@@ -257,6 +257,7 @@ def run(checkpoint: Path, moment: str | None = None) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_a_process_killed_again_and_again_ends_with_the_same_bits(tmp_path: Path) -> None:
     expected = run(tmp_path / "undisturbed").communicate()[0]
     for moment in kills.MOMENTS[1:3]:

@@ -37,6 +37,7 @@ def gaussian(n: int, d: int, seed: int, shift: float = 0.0) -> Any:
     return np.random.default_rng(seed).normal(size=(n, d)) + shift * np.eye(d)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", [1, 2, math.inf])
 def test_the_lower_bound_is_never_above_the_exact_distance(metric: float) -> None:
     """200 problems; random critics with weights as they begin, and after some training."""
@@ -65,6 +66,7 @@ def test_the_bound_is_met_by_a_shift_along_a_coordinate(metric: float) -> None:
     assert found.estimate - found.lower_bound < 1e-9
 
 
+@pytest.mark.slow
 def test_a_thousand_points_in_two_dimensions_are_within_two_percent() -> None:
     rng = np.random.default_rng(3)
     angle = rng.uniform(0, 2 * np.pi, 1000)
