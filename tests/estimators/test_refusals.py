@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.exceptions import NotFittedError
 
@@ -213,3 +214,14 @@ def test_a_score_of_no_rows_is_refused() -> None:
         pytest.raises(ValueError, match=r"none of 20 rows gets a score: .* change `on_unseen`"),
     ):
         model.score(X.assign(debt=np.nan), y)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow"])
+def test_a_name_that_two_columns_share_is_named(kind: str) -> None:
+    names = ["a", "b", "a"]
+    X = {
+        "pandas": pd.DataFrame(np.zeros((9, 3)), columns=names),
+        "arrow": pa.Table.from_arrays([pa.array(np.zeros(9))] * 3, names=names),
+    }
+    with pytest.raises(ValueError, match=r"column 'a' of `X` is there 2 times.*rename or drop"):
+        regressor().fit(X[kind], np.arange(9.0))

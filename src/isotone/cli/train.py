@@ -191,7 +191,9 @@ def train(
     in double quotes: '"income, net",debt'.
 
     Writes model.isotone, certificate.json, history.json and metrics.json to the directory --out,
-    or only the model if --out ends in .isotone. For example:
+    or only the model if --out ends in .isotone.
+
+    For example:
 
     isotone train loans.csv --target paid --increasing income:yes --decreasing debt:yes --out model
     """

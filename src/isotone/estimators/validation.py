@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from isotone import limits
 from isotone.inputs.cells import arrow_of
-from isotone.inputs.frames import is_dictionary, of_one_length
+from isotone.inputs.frames import column_names, is_dictionary, of_one_length
 from isotone.typing import Floats, Reals
 
 MOST_DENSE = 2**31  # bytes of a sparse table to learn from, once it is dense; copies come on top
@@ -92,6 +92,13 @@ def by_names(X: Floats, names: Sequence[str]) -> dict[str, Floats]:
 
 def validate_names(estimator: BaseEstimator, X: Any, reset: bool) -> None:
     """Remember the columns of a table, or check that they are the same."""
+    names = column_names(X)
+    if len(set(names)) < len(names):
+        twice = max(names, key=names.count)
+        raise ValueError(
+            f"column {twice!r} of `X` is there {names.count(twice)} times; every column needs a "
+            "name of its own: rename or drop the others"
+        )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 

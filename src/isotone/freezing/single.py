@@ -76,8 +76,8 @@ def to_single(
         if found is not None:
             return certified(found)[0]
     raise ValueError(
-        f"no grid up to {2.0**COARSEST:g} gives a proof in float32 within `clip={clip:g}`; "
-        "choose a smaller `clip`, give `ranges`, or keep precision='float64'"
+        f"no grid up to {2.0**COARSEST:g} gives a proof in float32 with inputs clamped to "
+        f"±{clip:g}; choose a smaller clip, give the ranges of all features, or keep float64"
     )
 
 

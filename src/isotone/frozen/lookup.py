@@ -18,6 +18,7 @@ in x.
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate, groupby
@@ -167,8 +168,8 @@ def _counts(sources: tuple[int, ...], scaling: Scaling) -> tuple[int, ...]:
     groups = [(column, len(list(group))) for column, group in groupby(sources)]
     if [column for column, _ in groups] != list(range(len(groups))):
         raise ValueError(
-            f"`sources` is {sources!r:.100}; it must name the column of every feature by its "
-            "number, from 0 on and ascending, such as (0, 0, 0, 1, 2, 2)"
+            f"`sources` is {reprlib.repr(sources)}; it must name the column of every feature by "
+            "its number, from 0 on and ascending, such as (0, 0, 0, 1, 2, 2)"
         )
     if len(sources) != scaling.n_features:
         raise ValueError(

@@ -108,7 +108,7 @@ class Category:
         return [np.where(finite, codes == k, codes) for k in range(len(self.features))]
 
     def describe(self) -> str:
-        shown = ["missing" if text is None else text for text in self.categories[:8]]
+        shown = ["missing" if text is None else _shown(text) for text in self.categories[:8]]
         if len(self.categories) > 8:
             shown.append(f"… ({len(self.categories)} in all)")
         if self.pooled:
@@ -156,8 +156,18 @@ class Ordered:
 
     def describe(self) -> str:
         more = "" if len(self.categories) <= 8 else f" < … ({len(self.categories)} in all)"
-        order = f"ordered: {' < '.join(self.categories[:8])}{more}"
+        order = f"ordered: {' < '.join(map(_shown, self.categories[:8]))}{more}"
         return order if self.fill is None else f"{order}; missing → rank {self.fill:g} and flag"
+
+
+def _shown(text: str) -> str:
+    """A category in a list; in quotes if it could be taken for something else.
+
+    >>> print(*map(_shown, ["rents", "other, unknown", " x", "missing"]), sep="; ")
+    rents; "other, unknown"; " x"; "missing"
+    """
+    plain = text.strip() == text != "missing" and not set(text) & set(',<;"…')
+    return text if plain and text else f'"{text}"'
 
 
 Column = Number | Category | Ordered

@@ -27,6 +27,12 @@ def test_help_fills_its_lines() -> None:
     assert all(len(line.strip()) > 60 for line in full)
 
 
+def test_an_example_comes_before_options_and_details_after_them() -> None:
+    shown = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": "80"}).stdout
+    places = [shown.index(text) for text in ("isotone train loans.csv", "─ Options ─", "Losses:")]
+    assert places == sorted(places)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_options_are_shown_in_groups(command: str) -> None:
     first = [each.name for each in options(command) if each.rich_help_panel is None]

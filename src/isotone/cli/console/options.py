@@ -55,10 +55,15 @@ class Command(TyperCommand):
     """
 
     def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:
-        """Paragraphs of the docstring are wrapped by the terminal, not where the source ends."""
+        """What a command does and an example come first, then options, then all else.
+
+        Paragraphs of the docstring are wrapped by the terminal, not where the source ends.
+        """
         paragraphs = inspect.cleandoc(help or "").split("\n\n")
-        filled = "\n\n".join(" ".join(text.split()) for text in paragraphs)
-        super().__init__(*args, help=filled or None, **options)
+        first, *more = (" ".join(text.split()) for text in paragraphs)
+        examples = [text for text in more if text.startswith(("For example", "isotone "))]
+        super().__init__(*args, help="\n\n".join([first, *examples]) or None, **options)
+        self.epilog = "\n\n".join(text for text in more if text not in examples) or None
         for option in (each for each in self.params if isinstance(each, TyperOption)):
             option.rich_help_panel = option.rich_help_panel or panel_of(self.name, option.name)
 
