@@ -21,6 +21,7 @@ from rich.console import Console
 
 import isotone
 from demo import summary, table
+from studies.figures import save
 from studies.trigger.analysis import figures
 from studies.trigger.analysis.efficiency import EDGES
 from studies.trigger.analysis.models import (
@@ -125,9 +126,9 @@ def draw(two: dict[str, Verdict], four: dict[str, Verdict], tables: Tables, out:
     """Figs. 4 and 5 of the paper."""
     X, y, _ = tables.training()
     models = {name: (verdict.model, verdict.point.threshold) for name, verdict in two.items()}
-    figures.save(figures.heat_maps(models, X, y), out / summary.FIG_4)
+    save(figures.heat_maps(models, X, y), out / summary.FIG_4)
     curves = {name: (verdict.beauty, verdict.charm) for name, verdict in four.items()}
-    figures.save(figures.lifetimes(curves), out / summary.FIG_5)
+    save(figures.lifetimes(curves), out / summary.FIG_5)
 
 
 def isotone_(*words: object) -> None:

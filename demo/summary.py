@@ -110,7 +110,7 @@ def ten_lines(facts: Facts, out: Path, seconds: float) -> str:
             f"model          {out / MODEL}, threshold in {out / WORKING_POINT}",
             f"exports        {out / CPP}/ (C++), {out / ONNX}",
             f"scores         {out / SCORES}",
-            f"figures        {out / FIG_4}.png, {out / FIG_5}.png",
+            f"figures        {out / FIG_4}.svg, {out / FIG_5}.svg",
             f"report         {out / REPORT} (open it in a browser), {out / SUMMARY}, "
             f"after {seconds:.0f} s",
         ]
@@ -208,11 +208,11 @@ did in one trial.
 What flew far is more interesting, not less. Background from material and from ghosts lies far out
 as well, and an unconstrained network learns to give up that corner:
 
-![Response of three models with two inputs, and their boundaries]({fig_4}.png)
+![Response of three models with two inputs, and their boundaries]({fig_4}.svg)
 
 At the same output rate, four inputs, efficiency of hadrons that have a candidate:
 
-![Efficiency against proper time for three models]({fig_5}.png)
+![Efficiency against proper time for three models]({fig_5}.svg)
 
 | inputs | model | rate [kHz] | beauty at 15 to 25 ps over plateau | beauty | charm |
 | --- | --- | --- | --- | --- | --- |

@@ -19,9 +19,8 @@ from isotone.typing import Floats
 BLUE, ORANGE, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#222222"
 SKY, YELLOW, GRAY = "#56B4E9", "#E69F00", "#8C8C8C"
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, YELLOW, SKY, BLACK)
+_DPI = 150  # of heat maps, the only part of a figure that is made of pixels
 AROUND_ZERO = LinearSegmentedColormap.from_list("around-zero", [BLUE, "#F7F7F7", ORANGE])
-
-_DPI = 130
 
 mpl.rcParams.update(
     {
@@ -34,6 +33,7 @@ mpl.rcParams.update(
         "axes.spines.right": False,
         "lines.linewidth": 1.2,
         "pdf.fonttype": 42,  # text that can be searched and edited
+        "svg.hashsalt": "isotone",  # names inside a file do not change from run to run
     }
 )
 
@@ -54,6 +54,7 @@ def plot_seeds(panel: Axes, x: Floats, curves: Floats, color: str, label: str) -
 
 
 def save(figure: Figure, stem: Path) -> None:
-    """Write `stem`.png and `stem`.pdf; the same numbers give the same bytes."""
-    figure.savefig(stem.with_suffix(".png"), dpi=_DPI, metadata={"Software": None})
+    """Write `stem`.svg for pages, `stem`.pdf for print; the same numbers give the same bytes."""
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(stem.with_suffix(".svg"), dpi=_DPI, metadata={"Date": None})
     figure.savefig(stem.with_suffix(".pdf"), dpi=300, metadata={"CreationDate": None})

@@ -7,10 +7,9 @@ written by `python -m studies`: the claims of that study and what we get, or the
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
-
-from PIL import Image
 
 from studies.claims import Claim
 from studies.fingerprint import ROOT
@@ -46,17 +45,10 @@ def write_pages(results: Mapping[tuple[str, str], Results], docs: Path = DOCS) -
         new = _BLOCK.sub(lambda block: _renew(block, results), old)
         if new != old:
             page.write_text(new)
-        for group, name in re.findall(r"\(figures/(\w+)-(\w+)\.png\)", new):
+        for group, name in re.findall(r"\(figures/(\w+)-(\w+)\.svg\)", new):
             if (group, name) in results:
-                target = docs / "figures" / f"{group}-{name}.png"
-                copy_picture(Study(group, name).stem.with_suffix(".png"), target)
-
-
-def copy_picture(picture: Path, target: Path) -> None:
-    """A copy with 96 colors, which is small enough for a repository."""
-    target.parent.mkdir(exist_ok=True)
-    with Image.open(picture) as image:
-        image.convert("RGB").quantize(96).save(target, optimize=True)
+                target = docs / "figures" / f"{group}-{name}.svg"
+                shutil.copyfile(Study(group, name).stem.with_suffix(".svg"), target)
 
 
 def _renew(block: re.Match[str], results: Mapping[tuple[str, str], Results]) -> str:

@@ -1,7 +1,7 @@
 """Study: a script that answers one question with a figure and a few numbers.
 
 A study is a module `studies.<group>.<name>` with a function `run(quick) -> Outcome`. Its results
-go to `results/<group>/<name>/`: the figure as PNG and PDF, and the numbers as `results.json`. They
+go to `results/<group>/<name>/`: the figure as SVG and PDF, and the numbers as `results.json`. They
 are kept as long as the code that made them is the same (`studies.fingerprint`).
 """
 
@@ -69,7 +69,7 @@ class Study:
 
     def stored(self) -> Results | None:
         """Results of exactly this code, if there are any."""
-        files = [self.stem.with_suffix(suffix) for suffix in (".png", ".pdf")]
+        files = [self.stem.with_suffix(suffix) for suffix in (".svg", ".pdf")]
         path = self.directory / "results.json"
         if not all(file.exists() for file in [*files, path]):
             return None
@@ -84,7 +84,6 @@ class Study:
         module = importlib.import_module(f"studies.{self.group}.{self.name}")
         key, start = self.key(), time.process_time()
         outcome: Outcome = module.run(self.quick)
-        self.directory.mkdir(parents=True, exist_ok=True)
         save(outcome.figure, self.stem)
         seconds = round(time.process_time() - start, 1)
         numbers = {name: float(number) for name, number in outcome.numbers.items()}

@@ -3,7 +3,7 @@
 Question: from which batch size on is the engine at full speed, and does it scale with threads?
 Data: float32 candidates of the trigger study, the paper's network 4-20-20-1 with a full sort.
 Method: contestants taking turns in one process, best of the rounds; not pinned, as threads are
-compared. Writes results/scaling.png and .pdf.
+compared. Writes results/scaling.svg and .pdf.
 Needs: pip install -c constraints.txt '.[bench,studies]'.
 Run time: about a minute; ``--quick`` seconds.
 """
@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from bench.inference import contestants
 from bench.inference.contestants import Scorer, Shape, draw
 from bench.race import race
+from studies.figures import save
 
 PAPER = Shape((4, 20, 20, 1))
 BATCHES = [10**k for k in range(7)]
@@ -59,9 +60,7 @@ def plot(rates: dict[str, list[float]]) -> None:
     panel.set(xlabel="rows in a batch", ylabel="rows per second")
     panel.grid(alpha=0.3)
     panel.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    RESULTS.mkdir(exist_ok=True)
-    for suffix in ("png", "pdf"):
-        figure.savefig(RESULTS / f"scaling.{suffix}", dpi=130)
+    save(figure, RESULTS / "scaling")
 
 
 def main() -> None:

@@ -25,6 +25,7 @@ from bench.race import Task, pin, race
 from isotone import Knots, MonotonicNetwork, Recipe
 from isotone.losses import SquaredError
 from isotone.training import Field, FusedLearner, Rows
+from studies.figures import save
 
 N_ROWS, N_COLUMNS = 16_000, 8
 NUMBERS = (1, 8, 16, 32, 64, 128, 256)
@@ -69,7 +70,7 @@ def measure(batch: int, is_category: bool, quick: bool) -> list[list[float]]:
     return [best[i : i + len(KINDS)] for i in range(0, len(best), len(KINDS))]
 
 
-def draw(found: dict[str, dict[int, list[list[float]]]], path: Path) -> None:
+def draw(found: dict[str, dict[int, list[list[float]]]], stem: Path) -> None:
     figure = Figure(figsize=(9.0, 3.6), layout="constrained")
     for ax, (what, by_batch) in zip(
         figure.subplots(1, 2, sharey=True), found.items(), strict=True
@@ -84,13 +85,13 @@ def draw(found: dict[str, dict[int, list[list[float]]]], path: Path) -> None:
         ax.grid(alpha=0.3)
     figure.axes[0].set_ylabel("ms per epoch")
     figure.axes[0].legend(frameon=False)
-    figure.savefig(path, dpi=120)
+    save(figure, stem)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="few rounds")
-    parser.add_argument("--figure", type=Path, help="PNG file to draw")
+    parser.add_argument("--figure", type=Path, help="draw FIGURE.svg and .pdf")
     options = parser.parse_args()
     torch.set_num_threads(1)
     console = Console(width=99)

@@ -32,25 +32,24 @@ class Extent:
     Parameters
     ----------
     others : seeds of all models beside the first, 0
-    plan, whole : many seeds of ours trained briefly, and a few trained in full
+    plan : many seeds of ours
     settings, more : shares of ghosts and material that are kept, and detectors with more of them
     """
 
     effort: Effort
     others: tuple[int, ...]
     plan: seeds.Plan
-    whole: seeds.Plan
     settings: dependence.Settings
     more: tuple[str, ...]
     amount: detectors.Amount
 
 
 FULL = Extent(
-    *(Effort(), (1, 2), seeds.Plan(), seeds.WHOLE),
+    *(Effort(), (1, 2), seeds.Plan()),
     *(dependence.SETTINGS, dependence.MORE, detectors.Amount()),
 )
 QUICK = Extent(
-    *(study.QUICK, (), seeds.QUICK, seeds.QUICK),
+    *(study.QUICK, (), seeds.QUICK),
     *(dependence.SETTINGS[-1:], (), detectors.FEW),
 )
 
@@ -77,7 +76,6 @@ def run(sample: Path, out: Path, extent: Extent, threads: int = 1) -> dict[str, 
         ),
         "scan": lambda: scan.run(tables, out, effort, others, threads),
         "seeds": lambda: seeds.run(tables, out, extent.plan, threads),
-        "seeds, whole training": lambda: seeds.run(tables, None, extent.whole, threads),
         "wrong simulation": lambda: wrong.run(four, out / "detectors", out, extent.amount),
         "dependence": lambda: _dependence(tables, out / "detectors", extent),
     }

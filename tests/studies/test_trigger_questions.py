@@ -180,9 +180,9 @@ def test_a_background_without_a_tail_is_refused() -> None:
 @pytest.fixture(scope="module")
 def everywhere(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
     """All of the study, in short; its numbers, and where the figures are."""
-    plan = seeds.Plan(n_seeds=4, epochs=2, every=2, n_draws=4, n_drawn=3)
+    plan = seeds.Plan(n_seeds=4, epochs=2, n_draws=4, n_drawn=3)
     less = dependence.SETTINGS[-1:]
-    extent = everything.Extent(SHORT, (1,), plan, plan, less, (), detectors.FEW)
+    extent = everything.Extent(SHORT, (1,), plan, less, (), detectors.FEW)
     out = tmp_path_factory.mktemp("study")
     return everything.run(study.COMMITTED, out, extent), out
 
@@ -192,7 +192,7 @@ def test_all_of_the_study_in_a_minute(everywhere: tuple[dict[str, Any], Path]) -
     numbers, out = everywhere
     assert json.loads((out / "numbers.json").read_text()) == json.loads(json.dumps(numbers))
     for name in ("scan", "seeds", "smoothness", "speed", "wrong_simulation", "fig4_heatmaps"):
-        assert (out / f"{name}.png").stat().st_size > 10_000
+        assert (out / f"{name}.svg").stat().st_size > 10_000
     for one in numbers["scan"]["members"]:
         assert one["holds"]
         assert all(one["measured"][error] <= one["certified"][error] for error in ERRORS)
@@ -227,7 +227,7 @@ def test_the_page_is_written_from_the_numbers(
     assert re.sub(r"(?s)(<!-- begin).*?(<!-- end)", "", text) == re.sub(
         r"(?s)(<!-- begin).*?(<!-- end)", "", before
     )
-    assert len(list((tmp_path / "figures").glob("trigger-*.png"))) == 8
+    assert len(list((tmp_path / "figures").glob("trigger-*.svg"))) == 8
     assert _heads(text) == _heads(before)
 
 

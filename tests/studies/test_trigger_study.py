@@ -128,7 +128,7 @@ def test_a_quick_study_draws_all_figures(
         f"fig{f}_{n}" for n in (2, 4) for f in ("5_lifetime", "6_channels")
     ]
     for name in names:
-        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+        assert (tmp_path / f"{name}.svg").stat().st_size > 10_000
         assert (tmp_path / f"{name}.pdf").exists()
     stored = json.loads((tmp_path / "numbers.json").read_text())
     assert (

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
+
 from matplotlib.figure import Figure
 
 from studies.figures import BLUE, ORANGE, draw, save
 from studies.fingerprint import ROOT
-from studies.pages import copy_picture
 from studies.tabular.pages.tables import OURS, TITLES, Results, best_peer, compare
 
-PICTURE = ROOT / "docs" / "figures" / "tabular-overview.png"
+PICTURE = ROOT / "docs" / "figures" / "tabular-overview.svg"
 _LIMIT = 8.0  # standard errors; models further away stand at the edge
 _MARKERS = dict(zip(OURS, (("o", BLUE), ("^", ORANGE)), strict=True))
 
@@ -45,6 +46,5 @@ def figure(results: Results) -> Figure:
 def write_picture(results: Results) -> None:
     """Renew the picture of `docs/tabular.md`, and its printable version in `results`."""
     stem = ROOT / "results" / "tabular" / "overview"
-    stem.parent.mkdir(parents=True, exist_ok=True)
     save(figure(results), stem)
-    copy_picture(stem.with_suffix(".png"), PICTURE)
+    shutil.copyfile(stem.with_suffix(".svg"), PICTURE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,19 +13,12 @@ from matplotlib.figure import Figure
 from isotone.plot import color_map
 from isotone.trigger import Efficiency
 from isotone.typing import Bools, Floats, Indices, Integers
+from studies.figures import BLUE, ORANGE, YELLOW
 from studies.trigger.analysis.models import Model
 
-BEAUTY_COLOR, CHARM_COLOR = "#0072B2", "#D55E00"
-MODEL_COLORS = "#E69F00", "#0072B2"  # monotone trees, and ours
+BEAUTY_COLOR, CHARM_COLOR = BLUE, ORANGE
+MODEL_COLORS = YELLOW, BLUE  # monotone trees, and ours
 _GRID = 100
-
-
-def save(figure: Figure, stem: Path) -> Path:
-    """Write PNG and PDF; the path of the former."""
-    stem.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(stem.with_suffix(".pdf"), metadata={"CreationDate": None})
-    figure.savefig(stem.with_suffix(".png"), dpi=130, metadata={"Software": None})
-    return stem.with_suffix(".png")
 
 
 def heat_maps(models: Mapping[str, tuple[Model, float]], X: Floats, y: Integers) -> Figure:

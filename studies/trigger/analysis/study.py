@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from isotone.trigger import Efficiency, WorkingPoint
+from studies.figures import save
 from studies.trigger.analysis import figures
 from studies.trigger.analysis.efficiency import by_channel, by_proper_time, passing
 from studies.trigger.analysis.figures import Changes
@@ -164,10 +165,10 @@ def draw(verdicts: dict[str, Verdict], tables: Tables, out: Path, n: int) -> Non
     if n == 2:
         X, y, _ = tables.training()
         models = {name: (verdicts[name].model, verdicts[name].point.threshold) for name in DRAWN}
-        figures.save(figures.heat_maps(models, X, y), out / "fig4_heatmaps")
+        save(figures.heat_maps(models, X, y), out / "fig4_heatmaps")
     curves = {name: (verdicts[name].beauty, verdicts[name].charm) for name in DRAWN}
-    figures.save(figures.lifetimes(curves), out / f"fig5_lifetime_{n}")
-    figures.save(figures.channels(*changes(verdicts)), out / f"fig6_channels_{n}")
+    save(figures.lifetimes(curves), out / f"fig5_lifetime_{n}")
+    save(figures.channels(*changes(verdicts)), out / f"fig6_channels_{n}")
 
 
 def brief(verdicts: dict[str, Verdict]) -> dict[str, list[float]]:

@@ -20,7 +20,7 @@ from studies.trigger.simulation.parameters import SIZES
 
 Numbers = dict[str, Any]
 _BLOCK = re.compile(r"(<!-- begin trigger: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-_PICTURE = re.compile(r"\(figures/trigger-(\w+)\.png\)")
+_PICTURE = re.compile(r"\(figures/trigger-(\w+)\.svg\)")
 
 #: by the name that stands on the page
 BLOCKS: dict[str, Callable[[Numbers], str]] = {
@@ -52,8 +52,8 @@ def write(numbers: Numbers, results: Path, docs: Path = DOCS) -> None:
     text = _BLOCK.sub(lambda block: _renew(block, numbers), page.read_text())
     page.write_text(text)
     (docs / "figures").mkdir(exist_ok=True)
-    for name in _PICTURE.findall(text):  # all colors, since fewer would put steps into smooth maps
-        shutil.copyfile(results / f"{name}.png", docs / "figures" / f"trigger-{name}.png")
+    for name in _PICTURE.findall(text):
+        shutil.copyfile(results / f"{name}.svg", docs / "figures" / f"trigger-{name}.svg")
 
 
 def _renew(block: re.Match[str], numbers: Numbers) -> str:

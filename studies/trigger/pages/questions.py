@@ -55,15 +55,13 @@ def _unscanned(found: Numbers) -> list[str]:
 
 
 def seeds(numbers: Numbers) -> str:
-    rows = []
-    for part in ("seeds", "seeds, whole training"):
-        one = numbers[part]
-        plan = one["plan"]
-        trained = f"{plan['n_seeds']} seeds, {plan['epochs']} epochs of {one['n_rows']:,} rows"
-        for flavor in FLAVORS:
-            keys = ("mean", "observed", "noise", "seeds", "sample", "threshold")
-            mean, *others = (100 * one[flavor][key] for key in keys)
-            rows.append([f"{flavor}, {trained}", f"{mean:.1f}", *(f"{v:.2f}" for v in others)])
+    one, rows = numbers["seeds"], []
+    plan = one["plan"]
+    trained = f"{plan['n_seeds']} seeds, {plan['epochs']} epochs of {one['n_rows']:,} rows"
+    for flavor in FLAVORS:
+        keys = ("mean", "observed", "noise", "seeds", "sample", "threshold")
+        mean, *others = (100 * one[flavor][key] for key in keys)
+        rows.append([f"{flavor}, {trained}", f"{mean:.1f}", *(f"{v:.2f}" for v in others)])
     return table(
         ["", "mean", "spread", "noise of the rows", "spread of seeds", "sample", "threshold"], rows
     )

@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 
 import isotone
 from isotone.typing import Floats
-from studies.trigger.analysis.figures import BEAUTY_COLOR, CHARM_COLOR, save
+from studies.figures import save
+from studies.trigger.analysis.figures import BEAUTY_COLOR, CHARM_COLOR
 from studies.trigger.analysis.models import Effort, Lipschitz, Model, train_many
 from studies.trigger.analysis.resampling import BEAUTY_BELOW
 from studies.trigger.analysis.study import Verdict, judge, late_to_plateau

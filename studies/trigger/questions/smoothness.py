@@ -19,7 +19,8 @@ from matplotlib.figure import Figure
 from scipy.signal import find_peaks
 
 from isotone.typing import Floats
-from studies.trigger.analysis.figures import MODEL_COLORS, save
+from studies.figures import save
+from studies.trigger.analysis.figures import MODEL_COLORS
 from studies.trigger.analysis.models import Effort, Model, train_lipschitz, train_trees
 from studies.trigger.analysis.study import FREE, OURS, TREES, Verdict
 from studies.trigger.analysis.tables import TWO, Tables

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 import isotone
 from isotone import export
 from isotone.typing import Floats
-from studies.trigger.analysis.figures import save
+from studies.figures import save
 from studies.trigger.analysis.models import Effort, Lipschitz, Model, Trees, train_trees
 from studies.trigger.analysis.tables import FOUR, Tables
 

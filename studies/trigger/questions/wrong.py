@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from isotone.typing import Floats
-from studies.trigger.analysis.figures import save
+from studies.figures import save
 from studies.trigger.analysis.models import Model
 from studies.trigger.analysis.resampling import BEAUTY_BELOW
 from studies.trigger.analysis.study import Verdict
