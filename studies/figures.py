@@ -19,7 +19,7 @@ from isotone.typing import Floats
 BLUE, ORANGE, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#222222"
 SKY, YELLOW, GRAY = "#56B4E9", "#E69F00", "#8C8C8C"
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, YELLOW, SKY, BLACK)
-_DPI = 150  # of heat maps, the only part of a figure that is made of pixels
+_DPI = 130  # of heat maps, the only part of a figure that is made of pixels
 AROUND_ZERO = LinearSegmentedColormap.from_list("around-zero", [BLUE, "#F7F7F7", ORANGE])
 
 mpl.rcParams.update(

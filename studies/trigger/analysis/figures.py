@@ -54,7 +54,7 @@ def _explain_lines(panel: Axes) -> None:
     panel.plot([], [], color="0.25", linestyle="dashed", label="90 % of signal")
     panel.plot([], [], color="0.25", linestyle="dotted", label="90 % of background")
     panel.plot([], [], color="black", linewidth=2.0, label="working point")
-    panel.legend(loc="upper right", fontsize=7)
+    panel.legend(loc="upper right", fontsize=7, frameon=True, framealpha=0.9)
 
 
 def _axis(values: Floats) -> Floats:
