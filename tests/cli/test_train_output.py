@@ -81,3 +81,17 @@ def test_verdicts_are_colored(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[1;32mHOLDS" in console.export_text(styles=True)
     assert "\x1b" not in console.export_text(styles=False)
     assert terminal.facts(a="[red]b").row_count == 1
+
+
+@pytest.mark.parametrize("way", ["--increasing income:yes", "--positive yes --increasing income"])
+def test_a_direction_without_a_class_says_both_ways_to_name_it(
+    way: str, tmp_path: Path, table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*QUICK.split(), "--out", str(tmp_path / "m.isotone")]
+    with pytest.raises(SystemExit, match="2"):
+        main(["train", str(table), "--target", "paid", "--increasing", "income", *words])
+    message = " ".join(capsys.readouterr().err.split())
+    assert "must name the class of 'paid' whose probability it is about, one of no, yes" in message
+    assert "write `--increasing income:yes` or `--positive yes`, for example" in message
+    run("train", table, "--target", "paid", *way.split(), *words)
+    assert "income rises" in " ".join(capsys.readouterr().out.split())

@@ -77,6 +77,16 @@ def test_the_scaling_is_printed_with_lipschitz_constants_per_raw_unit(
     assert 2 * found.factor[0] <= raw <= 2.05 * found.factor[0]
 
 
+def test_categories_stand_below_the_numbers(
+    table: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scaling(table, "--categorical kind --scaling none", "kind,pt")
+    lines = [line.split()[:5] for line in capsys.readouterr().out.splitlines()]
+    seen = [line for line in lines if line[:1] and line[0].startswith(("pt", "kind"))]
+    assert seen[0][:3] == ["pt", "free", "unscaled"]
+    assert seen[1:] == [[f"kind={name}", "free", "0", "or", "1"] for name in "ab"]
+
+
 def test_many_features_are_cut_short(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     columns = {f"x{i}": RNG.normal(size=N) for i in range(23)} | {"y": Y}
     pa.parquet.write_table(pa.table(columns), tmp_path / "table.parquet")

@@ -30,23 +30,26 @@ def print_outcome(certificate: Certificate, learned: str, metrics: dict[str, flo
 
 
 def print_scaling(network: FrozenNetwork) -> None:
-    """Directions, what the network sees of every number, and λ in the units of the table.
+    """Directions, what the network sees of every feature, and λ in the units of the table.
 
-    Features with a direction come first.
+    Features with a direction come first, categories and missing values last.
     """
     inputs = network.inputs
     table = terminal.columns("feature", "direction", "scaling", "λ, scaled", "λ, raw")
-    numbers = [k for k, name in enumerate(inputs.encoded) if name in inputs.names]
-    found = sorted(numbers, key=lambda k: not network.directions[:, k].any())
+    numbers = set(inputs.names)
+    found = sorted(
+        range(len(inputs.encoded)),
+        key=lambda k: (not network.directions[:, k].any(), inputs.encoded[k] not in numbers),
+    )
     for k in found[:_MOST_SCALINGS]:
         own = slice(inputs.firsts[k], inputs.firsts[k] + inputs.counts[k])
         direction, lipschitz, scaled = network.describe(k, digits=4)
         steepest = (network.lipschitz * network.scaling.steepest())[own].max()
-        words = "unscaled" if scaled == "x" else scaled
+        unscaled = "unscaled" if inputs.encoded[k] in numbers else "0 or 1"
+        words = unscaled if scaled == "x" else scaled
         cells = inputs.encoded[k], direction, words, lipschitz, digits_up(steepest, 3)
         table.add_row(*map(printable, cells))
-    if found:
-        output.print("", terminal.indented(table), sep="\n")
+    output.print("", terminal.indented(table), sep="\n")
     if len(found) > _MOST_SCALINGS:
         left = len(found) - _MOST_SCALINGS
         output.print(f"  {left} more are not shown; isotone show lists all", style="dim")

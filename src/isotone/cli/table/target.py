@@ -117,15 +117,23 @@ class TargetColumn:
         if named is None:
             if len(classes) == 2 and (not self.is_text or self.positive is not None):
                 return 0, direction.sign
-            like = [d for d in given if d.sign == direction.sign]
-            named_all = [d.name if d.of_class else f"{d.name}:{classes[-1]}" for d in like]
-            raise ValueError(
-                f"`{direction.option}` must name the class of {self.name!r} whose probability it "
-                f"is about, one of {', '.join(classes)}; write "
-                f"`{spelled(SIGNS[direction.sign], *named_all)}`, for example"
-            )
+            raise ValueError(self._wants_a_class(direction, given))
         k = self._class(direction.option, named)
         return (k, direction.sign) if len(classes) > 2 else (0, direction.sign * (2 * k - 1))
+
+    def _wants_a_class(self, direction: Direction, given: Sequence[Direction]) -> str:
+        """What is wrong with a direction that could be about any of the classes."""
+        classes = self.classes or ()
+        like = [d for d in given if d.sign == direction.sign]
+        names = [d.name if d.of_class else f"{d.name}:{classes[-1]}" for d in like]
+        ways = [spelled(SIGNS[direction.sign], *names)]
+        if len(classes) == 2:
+            ways.append(shlex.join(["--positive", classes[-1]]))
+        return (
+            f"`{direction.option}` must name the class of {self.name!r} whose probability it is "
+            f"about, one of {', '.join(classes)}; write {' or '.join(f'`{w}`' for w in ways)}, "
+            "for example"
+        )
 
     def _class(self, option: str, named: str) -> int:
         """The number of a class by its name, in which 1.0 and true may stand for 1.
