@@ -126,6 +126,17 @@ def test_extreme_rates_are_bounded_one_by_one(size: float) -> None:
     assert usual.slope.low == pytest.approx(2 - 0.25, rel=1e-12)
 
 
+@pytest.mark.parametrize("size", [5e-301, -5e-301, 1e200])
+def test_one_extreme_rate_leaves_the_others_together(size: float) -> None:
+    """Columns a and b cancel in g, whatever c does; only c is bounded by itself."""
+    frozen = network((dense([[0.5, -0.5, 0.25]]),), [[0.25, 0.0, 1.0]])
+    (verdict,) = certify(frozen).along({"a": 1.0, "b": 1.0, "c": size})
+    exact = Fraction(0.25) + Fraction(size) - Fraction(0.25) * abs(Fraction(size))
+    assert Fraction(verdict.slope.low) <= exact
+    assert verdict.slope.low == pytest.approx(float(exact), rel=1e-12)
+    assert verdict.real
+
+
 def test_slopes_beyond_the_largest_number_are_bounded_by_it() -> None:
     for sign in (-1.0, 1.0):
         frozen = network((dense([[0.5, 0.5]]),), [[sign * 1e300, 0.0]])

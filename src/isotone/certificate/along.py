@@ -31,7 +31,7 @@ from isotone.frozen.steps import Dense, change_first, starts_dense
 from isotone.rounding import add, digits_up, gamma, multiply, total
 from isotone.typing import Floats, Reals
 
-_TINY = 2.0**-500  # beyond it, and its inverse, columns are bounded one by one
+_TINY = 2.0**-500  # inputs that move less than it, or more than its inverse, are bounded apart
 _UNDERFLOW = 2.0**-1070  # more than a product loses
 _LARGEST = float(np.finfo(np.float64).max)
 _ZERO = Fraction(0)
@@ -122,16 +122,21 @@ def _slope_along(
     frozen: FrozenNetwork, moves: dict[int, Fraction], slope_bounds: Floats
 ) -> Floats:
     """Bounds of the slope of every output of g along moves of its inputs."""
-    sizes = np.array([_up(abs(move)) for move in moves.values()])
-    apart = np.array([total(multiply(row, sizes)) for row in slope_bounds[:, list(moves)]])
-    is_extreme = not np.all((sizes > _TINY) & (sizes < 1.0 / _TINY))
-    if is_extreme or not starts_dense(frozen.steps):
-        return apart
+    if not starts_dense(frozen.steps):
+        return _apart(slope_bounds, moves)
+    usual = {i: move for i, move in moves.items() if _TINY < abs(move) < 1 / Fraction(_TINY)}
+    others = {i: move for i, move in moves.items() if i not in usual}
     together = change_first(
-        frozen.steps, lambda step: Dense(_combine(step.weight, moves), step.bias)
+        frozen.steps, lambda step: Dense(_combine(step.weight, usual), step.bias)
     )
-    least: Floats = np.minimum(apart, bounds.slopes(together, 1)[:, 0])
-    return least
+    least = np.minimum(_apart(slope_bounds, usual), bounds.slopes(together, 1)[:, 0])
+    return add(least, _apart(slope_bounds, others))
+
+
+def _apart(slope_bounds: Floats, moves: dict[int, Fraction]) -> Floats:
+    """The same, input by input: the sum of L |D|."""
+    sizes = np.array([_up(abs(move)) for move in moves.values()])
+    return np.array([total(multiply(row, sizes)) for row in slope_bounds[:, list(moves)]])
 
 
 def _combine(weight: Reals, moves: dict[int, Fraction]) -> Floats:

@@ -109,9 +109,9 @@ def build(content: dict[str, Any], steps: Steps, residual: Any) -> FrozenNetwork
         "steps": steps,
         "residual": residual,
         "lipschitz": numbers(content["lipschitz"]),
-        "monotonic_cst": np.array([numbers(row) for row in content["monotonic_cst"]]),
+        "monotonic_cst": np.array([numbers(row) for row in _listed(content["monotonic_cst"])]),
         "classes": None if classes is None else _names(classes),
-        "joint_cst": content.get("joint_cst", ()),
+        "joint_cst": _listed(content.get("joint_cst", [])),
         "clip": float(numbers([content["clip"]])[0]),
         "grid": None if content["grid"] is None else float(numbers([content["grid"]])[0]),
     }
@@ -124,6 +124,13 @@ def _names(values: Any) -> tuple[str, ...]:
     return tuple(values)
 
 
+def _listed(values: Any) -> list[Any]:
+    """A list from a file: an object without entries would do for an empty one."""
+    if not isinstance(values, list):
+        raise ValueError(f"a list was expected; got {values!r:.100}")
+    return values
+
+
 # Finds an array of a described dense step, by the name that model files give it.
 Find = Callable[[dict[str, Any], str], Any]
 
@@ -132,7 +139,7 @@ def assemble(
     described: list[dict[str, Any]], find: Find, prefix: str = "", depth: int = 0
 ) -> Steps:
     """The steps that `describe` wrote; `find` gives the numbers of the dense ones."""
-    limits.STEPS.check(len(described))
+    limits.STEPS.check(len(_listed(described)))
     limits.DEPTH.check(depth)
     return tuple(_step(entry, find, f"{prefix}{i}.", depth) for i, entry in enumerate(described))
 
@@ -148,7 +155,7 @@ def _step(entry: dict[str, Any], find: Find, prefix: str, depth: int) -> Step:
             slope = entry["slope"] if "slope" in entry else entry["negative_slope"]
             return Pointwise(entry["name"], float(numbers([slope])[0]))
         case "members":
-            limits.STEPS.check(len(entry["members"]))
+            limits.STEPS.check(len(_listed(entry["members"])))
             members = (
                 assemble(inner, find, f"{prefix}{k}.", depth + 1)
                 for k, inner in enumerate(entry["members"])
