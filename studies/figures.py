@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from isotone.typing import Floats
 
 BLUE, ORANGE, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#222222"
 SKY, YELLOW, GRAY = "#56B4E9", "#E69F00", "#8C8C8C"
 CYCLE = (BLUE, ORANGE, GREEN, PURPLE, YELLOW, SKY, BLACK)
-_DPI = 130  # of heat maps, the only part of a figure that is made of pixels
+_DPI = 110  # of heat maps and crowds of points, which are made of pixels
+_CROWD = 100  # points, each of which would be a shape of its own in the file
 AROUND_ZERO = LinearSegmentedColormap.from_list("around-zero", [BLUE, "#F7F7F7", ORANGE])
 
 mpl.rcParams.update(
@@ -55,6 +58,9 @@ def plot_seeds(panel: Axes, x: Floats, curves: Floats, color: str, label: str) -
 
 def save(figure: Figure, stem: Path) -> None:
     """Write `stem`.svg for pages, `stem`.pdf for print; the same numbers give the same bytes."""
+    for line in figure.findobj(Line2D):
+        has_points = line.get_marker() not in ("", " ", "None", None)
+        line.set_rasterized(has_points and np.size(line.get_xdata()) > _CROWD)
     stem.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(stem.with_suffix(".svg"), dpi=_DPI, metadata={"Date": None})
     figure.savefig(stem.with_suffix(".pdf"), dpi=300, metadata={"CreationDate": None})
