@@ -42,7 +42,7 @@ import isotone.estimators.fitting.members, isotone.training.sweep
 from isotone.cli import main
 from isotone.data import survey
 from isotone.estimators.fitting import members
-from isotone.training import chunks
+from isotone.training.streaming import chunks
 assert members.CHECKPOINT_SECONDS > 0.2
 members.CHECKPOINT_SECONDS = 0.2
 assert survey.SMALL_ROWS > 2000 and survey.SAMPLE_ROWS > 1000 and chunks.CHUNK_NUMBERS > 4096

@@ -20,7 +20,7 @@ from isotone import cli
 from isotone.cli.table.target import read_target, target_values
 from isotone.data import survey
 from isotone.data.table import write_table
-from isotone.training import chunks
+from isotone.training.streaming import chunks
 
 N = 5000
 RNG = np.random.default_rng(0)
@@ -227,7 +227,7 @@ import sys
 from isotone import cli
 from isotone.data import survey
 from isotone.estimators.fitting import members
-from isotone.training import chunks
+from isotone.training.streaming import chunks
 survey.SMALL_ROWS, survey.SAMPLE_ROWS, chunks.CHUNK_NUMBERS = 1000, 1200, 2000
 members.CHECKPOINT_SECONDS = 0.0
 cli.main(sys.argv[1:])

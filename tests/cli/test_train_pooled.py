@@ -13,7 +13,7 @@ import pytest
 import isotone
 from isotone import Category, cli
 from isotone.data import survey
-from isotone.training import chunks
+from isotone.training.streaming import chunks
 
 N = 400
 RNG = np.random.default_rng(0)

@@ -22,10 +22,10 @@ from isotone import MonotonicClassifier, MonotonicRegressor
 from isotone.data import survey
 from isotone.estimators.fitting import dispatch, members, search
 from isotone.estimators.fitting.dispatch import joined, own_checkpoint
-from isotone.training import chunks
 from isotone.training.checkpoint import CheckpointError
-from isotone.training.chunks import ChunkLearner
 from isotone.training.recipe import History
+from isotone.training.streaming import chunks
+from isotone.training.streaming.chunks import ChunkLearner
 from isotone.workers import ALONE, Workers, run, workers_of
 
 N = 4000
@@ -159,7 +159,7 @@ import sys
 from isotone import cli
 from isotone.data import survey
 from isotone.estimators.fitting import members
-from isotone.training import chunks
+from isotone.training.streaming import chunks
 survey.SMALL_ROWS, survey.SAMPLE_ROWS, chunks.CHUNK_NUMBERS = 1000, 1200, 4000
 members.CHECKPOINT_SECONDS = 0.0  # processes that are started read this, too
 if __name__ == "__main__":

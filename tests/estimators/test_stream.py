@@ -20,8 +20,8 @@ from isotone.estimators.fitting import members
 from isotone.estimators.preparation.view import View
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Number
-from isotone.training import chunks
-from isotone.training.chunks import ChunkLearner
+from isotone.training.streaming import chunks
+from isotone.training.streaming.chunks import ChunkLearner
 
 N = 6000
 RNG = np.random.default_rng(0)

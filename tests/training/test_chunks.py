@@ -22,13 +22,12 @@ import kills
 from isotone import Knots, MonotonicNetwork, Recipe, Scaling
 from isotone.data.dataset import open_dataset
 from isotone.losses import CrossEntropy, SquaredError
-from isotone.training import chunks as module
-from isotone.training import streaming
-from isotone.training.chunks import ChunkLearner, Chunks, visits
-from isotone.training.lanes import ahead, plan_chunks
 from isotone.training.recipe import fit
 from isotone.training.rows import Rows
-from isotone.training.streaming import ParquetRows, train_stream
+from isotone.training.streaming import ParquetRows, shards, train_stream
+from isotone.training.streaming import chunks as module
+from isotone.training.streaming.chunks import ChunkLearner, Chunks, visits
+from isotone.training.streaming.lanes import ahead, plan_chunks
 
 RECIPE = Recipe(epochs=3, batch_size=40, seed=3)
 N = 1000
@@ -234,7 +233,7 @@ def test_a_run_killed_after_any_chunk_continues_to_the_same_bits(
     held = Rows.of(np.ones((3, 1)), np.ones(3), SquaredError()) if validated else None
     undisturbed = network()
     expected = train_stream(undisturbed, rows, RECIPE, validation=held)
-    monkeypatch.setattr(streaming, "fit", partial(fit, checkpoint_seconds=0.0))
+    monkeypatch.setattr(shards, "fit", partial(fit, checkpoint_seconds=0.0))
     done: list[int] = []
     learn_chunk = ChunkLearner._learn_chunk
 
@@ -260,16 +259,17 @@ SCRIPT = """
     from functools import partial
     from isotone import MonotonicNetwork, Recipe, Scaling
     from isotone.losses import SquaredError
-    from isotone.training import chunks, recipe, streaming
+    from isotone.training import recipe
+    from isotone.training.streaming import chunks, shards
     chunks.CHUNK_NUMBERS = 100
-    streaming.fit = partial(recipe.fit, checkpoint_seconds=0.0)
+    shards.fit = partial(recipe.fit, checkpoint_seconds=0.0)
     torch.manual_seed(0)
     network = MonotonicNetwork([1, 8, 1], monotonic_cst=[1], lipschitz=2.0)
-    rows = streaming.ParquetRows(
+    rows = shards.ParquetRows(
         sys.argv[2:], ["x"], "y", Scaling.identity(1), SquaredError(), weight="w"
     )
     recipe = Recipe(epochs=20, batch_size=20)
-    streaming.train_stream(network, rows, recipe, backend="fused", checkpoint=sys.argv[1])
+    shards.train_stream(network, rows, recipe, backend="fused", checkpoint=sys.argv[1])
     numbers = b"".join(p.detach().numpy().tobytes() for p in network.parameters())
     print(hashlib.sha256(numbers).hexdigest())
 """

@@ -23,20 +23,20 @@ from typer.core import TyperGroup
 
 import isotone
 from isotone.arithmetic import ieee_arithmetic
-from isotone.cli.bundle import bundle
-from isotone.cli.card import card
 from isotone.cli.certify import certify
 from isotone.cli.console.options import Command
 from isotone.cli.console.terminal import errors, printable, warnings_as_lines
 from isotone.cli.explain import explain
 from isotone.cli.export import export
-from isotone.cli.freeze import freeze
+from isotone.cli.model.bundle import bundle
+from isotone.cli.model.card import card
+from isotone.cli.model.freeze import freeze
+from isotone.cli.model.quantize import quantize
+from isotone.cli.model.show import show
+from isotone.cli.model.sign import sign
 from isotone.cli.monitor import monitor
-from isotone.cli.quantize import quantize
 from isotone.cli.report import report
 from isotone.cli.score import score
-from isotone.cli.show import show
-from isotone.cli.sign import sign
 from isotone.cli.sweep import sweep
 from isotone.cli.train import train
 from isotone.cli.transport import transport

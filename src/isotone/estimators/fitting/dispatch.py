@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from isotone.estimators.fitting.members import Design, drive
 from isotone.nn.network import MonotonicNetwork
 from isotone.training.checkpoint import CheckpointError
-from isotone.training.chunks import ChunkLearner, Chunks
 from isotone.training.recipe import History, Recipe, describe, progress_bar
 from isotone.training.rows import Rows
+from isotone.training.streaming.chunks import ChunkLearner, Chunks
 from isotone.workers import Workers, hearing, run
 
 _SECONDS = 0.5  # between two reports on a member

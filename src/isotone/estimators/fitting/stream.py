@@ -34,11 +34,11 @@ from isotone.inputs.cells import decoded
 from isotone.inputs.chain import Inputs
 from isotone.inputs.frames import is_category
 from isotone.nn.network import MonotonicNetwork
-from isotone.training.chunks import ChunkLearner, Chunks
 from isotone.training.fields import Field
 from isotone.training.learners import why_not_fused
 from isotone.training.recipe import History, Recipe
 from isotone.training.rows import Rows
+from isotone.training.streaming.chunks import ChunkLearner, Chunks
 from isotone.typing import Floats, Indices
 from isotone.workers import ALONE, Workers, workers_from
 

@@ -22,11 +22,11 @@ from torch import Tensor
 from isotone.data.dataset import Dataset
 from isotone.data.table import BATCH_ROWS
 from isotone.training.fields import Field, Looked, compress
-from isotone.training.lanes import N_LANES, Lanes, Piece, ahead, plan_chunks
 from isotone.training.learners import FusedLearner
 from isotone.training.orders import order_of_rows
 from isotone.training.recipe import Recipe, Tensors
 from isotone.training.rows import Rows
+from isotone.training.streaming.lanes import N_LANES, Lanes, Piece, ahead, plan_chunks
 from isotone.typing import Floats, Integers
 
 CHUNK_NUMBERS = 2**22  # 16 MB in float32

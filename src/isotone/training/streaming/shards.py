@@ -1,9 +1,9 @@
-"""Streaming: training on Parquet files that do not fit into memory, in one process or in many.
+"""Shards: training on Parquet files that do not fit into memory, in one process or in many.
 
-One process trains in C++ where it can, see `isotone.training.chunks`. Otherwise torch trains, and
-every batch consists of `shards` parts, each read from row groups of its own. How many processes
-share the parts does not matter: the batches are the same. Under ``torchrun`` each process works on
-its part of every batch, and gradients are added up by DistributedDataParallel.
+One process trains in C++ where it can, see `isotone.training.streaming.chunks`. Otherwise torch
+trains, and every batch consists of `shards` parts, each read from row groups of its own. How many
+processes share the parts does not matter: the batches are the same. Under ``torchrun`` each
+process works on its part of every batch, and gradients are added up by DistributedDataParallel.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from isotone.data.table import numbers
 from isotone.inputs.scaling import Scaling
 from isotone.losses import DynamicHinge, KantorovichRubinstein, Loss
 from isotone.nn.network import LipschitzNetwork
-from isotone.training.chunks import ChunkLearner, Chunks
 from isotone.training.learners import Backend, is_fused
 from isotone.training.optimizer import take_step
 from isotone.training.orders import order_of_rows
 from isotone.training.recipe import History, Recipe, fit
 from isotone.training.rows import Rows
+from isotone.training.streaming.chunks import ChunkLearner, Chunks
 from isotone.training.train import NetworkLearner, few_threads, why_torch
 from isotone.typing import Floats, Precision
 
