@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 
 from isotone import FrozenNetwork, LipschitzNetwork, Log, MonotonicNetwork, Scaling, freeze
 from isotone.certificate.bounds import slopes
+from isotone.frozen import modelfile
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Step, residual_block
 from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Category, Number, Ordered
@@ -25,6 +27,12 @@ class Drawn:
 
     network: LipschitzNetwork
     options: dict[str, Any]
+
+
+def content_of(path: Path) -> tuple[dict[str, Any], modelfile.Arrays]:
+    """The content and the arrays of a model file."""
+    with path.open("rb") as file:
+        return modelfile.read(path, file, path.stat().st_size)
 
 
 def draw_network(seed: int, max_width: int = 256, max_depth: int = 8) -> Drawn:

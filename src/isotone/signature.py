@@ -15,10 +15,9 @@ import base64
 import binascii
 import hashlib
 from dataclasses import dataclass
-from io import BufferedReader
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from isotone.extras import lacking
 from isotone.files import replacing
@@ -203,7 +202,7 @@ def _stretched(password: str, salt: bytes, cost: bytes, length: int) -> bytes:
 def _hash(path: Path) -> bytes:
     file, _ = open_regular(path)
     with file:
-        return hashlib.file_digest(cast(BufferedReader, file), "blake2b").digest()
+        return hashlib.file_digest(file, "blake2b").digest()
 
 
 def _lines(path: Path) -> list[str]:

@@ -39,7 +39,7 @@ from isotone.export.json import Json, read, to_dict
 from isotone.frozen import modelfile, reference
 from isotone.frozen.steps import Dense, Pointwise, Sort, Step, residual_block
 from isotone.training.fused import FusedTrainer
-from networks import small
+from networks import content_of, small
 from programs import root
 
 
@@ -139,7 +139,7 @@ def test_files_are_limited(name: str, tmp_path: Path, monkeypatch: pytest.Monkey
     path, limit = tmp_path / "model.isotone", getattr(limits, name)
     network = small()
     network.save(path)
-    arrays = modelfile.read(path)[1]
+    arrays = content_of(path)[1]
     header = int.from_bytes(path.read_bytes()[:8], "little")
     sizes = {"TENSORS": len(arrays), "BYTES": sum(a.nbytes for a in arrays.values())}
     largest = {"HEADER": header, **sizes}[name]
@@ -345,7 +345,7 @@ def test_groups_at_the_limit_freeze_and_score() -> None:
 def forged(path: Path, group_size: int) -> Path:
     """A file whose checksum is right and whose sort is beyond the limit."""
     small().save(path)
-    content, _ = modelfile.read(path)
+    content, _ = content_of(path)
     sort = {"kind": "sort", "group_size": group_size}
     content["steps"] = [{"kind": "dense"}, sort, {"kind": "dense"}]
     arrays = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -25,7 +26,7 @@ from isotone.inputs.chain import Inputs
 from isotone.inputs.columns import Number
 from isotone.inputs.knots import Knots
 from isotone.typing import Floats
-from networks import KNOTS, copied, seams
+from networks import KNOTS, content_of, copied, seams
 
 
 def rows(n: int, seed: int = 0) -> Floats:
@@ -230,7 +231,7 @@ def test_copies_are_in_order_and_their_tiles_disjoint(center: list[float]) -> No
 
 def test_a_file_with_overlapping_tiles_is_refused(tmp_path: Path) -> None:
     certified_copies(0, 1).save(tmp_path / "m.isotone")
-    content, arrays = modelfile.read(tmp_path / "m.isotone")
+    content, arrays = content_of(tmp_path / "m.isotone")
     content["scaling"]["factor"][1] = np.nextafter(content["scaling"]["factor"][1] / 2, 0.0)
     modelfile.write(tmp_path / "m.isotone", content, arrays)
     with pytest.raises(ValueError, match="copies 0 and 1 are out of order, or their tiles overl"):
@@ -286,3 +287,20 @@ def test_programs_refuse_copies_that_do_not_fit() -> None:
     copies.look_up(np.ones((4, 1)), np.zeros(1))
     with pytest.raises(ValueError, match="`look_up` takes copies of columns"):
         copies.look_up(np.ones((2, 1)), np.zeros(1))
+
+
+@pytest.mark.parametrize("grid", [None, 2.0**-20])
+def test_a_tile_ends_at_the_smallest_number_that_is_computed_as_one(grid: float | None) -> None:
+    for exponent, offset in itertools.product((-900, -5, 0, 7, 900), (0.0, 1.0, -(2.0**30))):
+        factor = 2.0**exponent
+        center = (offset + np.arange(40)) * (2.0 / factor)
+        sources, one = (0,) * len(center), np.ones(len(center))
+        scaling = Scaling(one == 0, 0 * one, one, center, factor * one)
+        copies = Copies.of(sources, scaling, 1024.0, grid, "float64")
+        (ends,) = copies.ends
+        before = np.nextafter(ends, -np.inf)
+        assert copies.cells(ends[:, None]).index[0].tolist() == list(range(1, len(center)))
+        assert copies.cells(before[:, None]).index[0].tolist() == list(range(len(center) - 1))
+        places = range(len(ends))
+        assert np.all(copies.expand(copies.cells(ends[:, None]))[places, places] == 1.0)
+        assert np.all(copies.expand(copies.cells(before[:, None]))[places, places] < 1.0)

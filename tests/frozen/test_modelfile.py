@@ -16,8 +16,9 @@ import safetensors.numpy
 
 from isotone import FrozenNetwork, limits, load
 from isotone.export import json as export_json
+from isotone.files.untrusted import parse_json
 from isotone.frozen import modelfile
-from networks import small
+from networks import content_of, small
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def path(tmp_path: Path) -> Path:
 def rewrite(path: Path, change: Any, arrays: Any = None) -> None:
     """Save a model whose content was changed, with a checksum that is right again."""
     small().save(path)
-    content, old = modelfile.read(path)
+    content, old = content_of(path)
     change(content)
     modelfile.write(path, content, old if arrays is None else arrays(old))
 
@@ -156,7 +157,7 @@ def test_arrays_that_do_not_follow_one_another_are_refused(
 def test_the_file_is_what_safetensors_writes_and_reads(path: Path, precision: Any) -> None:
     small(precision=precision, provenance={"né": "ü"}).save(path)
     arrays = safetensors.numpy.load_file(path)
-    _, ours = modelfile.read(path)
+    _, ours = content_of(path)
     assert {name: array.tobytes() for name, array in arrays.items()} == {
         name: array.tobytes() for name, array in ours.items()
     }
@@ -270,7 +271,7 @@ def test_deeply_nested_blends_are_refused(path: Path) -> None:
 
 def test_content_that_says_something_twice_is_refused(path: Path) -> None:
     small().save(path)
-    content, arrays = modelfile.read(path)
+    content, arrays = content_of(path)
     text = json.dumps(content)[:-1] + ', "clip": 1.0}'
     meta = {"format": 1, "checksum": modelfile.checksum(text, arrays), "content": text}
     data = safetensors.numpy.save(arrays, metadata={"isotone": json.dumps(meta)})
@@ -371,3 +372,17 @@ def test_a_model_that_could_not_be_read_back_is_not_written(path: Path) -> None:
 def test_a_missing_file_is_said_to_be_missing(path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         load(path)
+
+
+@pytest.mark.parametrize(
+    "number",
+    ["1e309", "-1E+400", "1" + "0" * 309 + ".0", "9" * 199 + "e110", "1.5e0000308e", "7" * 301],
+)
+def test_numbers_that_float64_cannot_hold_are_refused(number: str) -> None:
+    with pytest.raises(ValueError, match=r"too large for float64|has 301 digits|delimiter"):
+        parse_json(f'{{"a": [0.5, {number}]}}')
+
+
+@pytest.mark.parametrize("number", ["1e308", "1e-400", "9" * 199 + "e99", "9" * 300, "1E+0000007"])
+def test_numbers_that_it_can_hold_are_read(number: str) -> None:
+    assert parse_json(f'{{"e+999": {number}}}') == {"e+999": json.loads(number)}

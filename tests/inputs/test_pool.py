@@ -15,7 +15,7 @@ from isotone import Category, FrozenNetwork, Inputs, Number, Ordered, certify
 from isotone.frozen import modelfile
 from isotone.frozen.engine import Engine
 from isotone.inputs.columns import from_dict, to_dict
-from networks import small
+from networks import content_of, small
 
 CITY = Category("city", ("Oslo", "Rome", None), pooled=12)
 ZONE = Category("zone", ("1", "2"), pooled=1)
@@ -118,7 +118,7 @@ def test_only_categories_without_an_order_are_pooled(kind: str) -> None:
 
 def _altered(path: Path, change: Any) -> Path:
     """A file with another text, and the checksum of that."""
-    content, arrays = modelfile.read(path)
+    content, arrays = content_of(path)
     change(content["inputs"]["columns"][1])
     modelfile.write(path, content, arrays)
     return path

@@ -13,9 +13,10 @@ import os
 import stat
 import tomllib
 from collections import Counter
+from io import BufferedReader
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from isotone import limits
 
@@ -23,8 +24,10 @@ _AT_ONCE = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # pipes wo
 _NESTED = {dict, list}
 _MOST_DIGITS = 300
 _MOST_TOML = 2**20
-_MANY = b"0" * _MOST_DIGITS
-_DIGITS = bytes(48 if 48 <= byte < 58 else 32 for byte in range(256))  # "0", or else a blank
+_MANY = b"0" * 200  # with an exponent of two digits it is below the largest float64
+_LARGE = b"e000"
+# digits as "0", exponents as "e", anything else as a blank
+_DIGITS = bytes(48 if 48 <= c < 58 else 101 if c in b"eE" else 32 for c in range(256))
 _KINDS = {
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
@@ -33,7 +36,7 @@ _KINDS = {
 }
 
 
-def open_regular(path: str | Path) -> tuple[BinaryIO, int]:
+def open_regular(path: str | Path) -> tuple[BufferedReader, int]:
     """A regular file, open for reading, and its size; anything else is refused without waiting."""
     refuse_special(path)
     file = os.fdopen(os.open(path, os.O_RDONLY | _AT_ONCE), "rb")
@@ -72,12 +75,9 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise ValueError(f"{str(path)!r} cannot be read ({error}); correct it") from error
 
 
-def begins_as_json(path: str | Path) -> bool:
-    """Whether a file starts like a JSON object, and not with the length of a header."""
-    file, _ = open_regular(path)
-    with file:
-        start = file.read(64)
-    return start.lstrip()[:1] == b"{" and 0 not in start[:8]
+def begins_as_json(start: bytes) -> bool:
+    """Whether a file that starts so is a JSON object, and not one that says how long it is."""
+    return start[:64].lstrip()[:1] == b"{" and 0 not in start[:8]
 
 
 def parse_json(text: str | bytes) -> Any:
@@ -88,14 +88,9 @@ def parse_json(text: str | bytes) -> Any:
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8")  # and in no other encoding, as `json` would guess
+    decoder = _CAREFUL_DECODER if _has_large_numbers(text) else _DECODER
     try:
-        value = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_constant=_refuse_constant,
-            parse_float=_float,
-            parse_int=_integer if _has_long_numbers(text) else None,
-        )
+        value = decoder.decode(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     _check_nesting(value)
@@ -135,9 +130,15 @@ def _integer(text: str) -> int:
     return int(text)
 
 
-def _has_long_numbers(text: str) -> bool:
-    """Whether so many digits follow one another that a whole number may be too long."""
-    return _MANY in text.encode(errors="surrogatepass").translate(_DIGITS)
+def _has_large_numbers(text: str) -> bool:
+    """Whether a whole number may be too long, or another one beyond float64."""
+    digits = text.encode(errors="surrogatepass").translate(_DIGITS, b"+")
+    return _MANY in digits or _LARGE in digits
+
+
+_HOOKS: dict[str, Any] = {"object_pairs_hook": _object, "parse_constant": _refuse_constant}
+_DECODER = json.JSONDecoder(**_HOOKS)
+_CAREFUL_DECODER = json.JSONDecoder(**_HOOKS, parse_float=_float, parse_int=_integer)
 
 
 def _check_nesting(value: Any) -> None:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
 from isotone.checks import check_count
-from isotone.files.untrusted import begins_as_json, read_json
+from isotone.files.untrusted import begins_as_json, open_regular, parse_json
 from isotone.frozen import lhcb, modelfile
 from isotone.frozen.modelfile import Arrays
 from isotone.frozen.network import FrozenNetwork
@@ -46,15 +46,18 @@ def load(
         default what isotone wrote into the file, or else 1024
     """
     given: dict[str, Any] = {"features": features, "monotonic_cst": monotonic_cst, "clip": clip}
-    if begins_as_json(path):
-        with describing(f"{str(path)!r} is not a network for Allen or HLT2"):
-            return lhcb.build(read_json(path, limits.SIGMA_NET), **given)
-    for name in (name for name, value in given.items() if value is not None):
-        raise ValueError(
-            f"`{name}` is for JSON files of LHCb's trigger but {str(path)!r} is another file, "
-            "which has it: leave it out"
-        )
-    content, arrays = modelfile.read(path)
+    file, size = open_regular(path)
+    with file:
+        if begins_as_json(file.peek(64)):
+            with describing(f"{str(path)!r} is not a network for Allen or HLT2"):
+                limits.SIGMA_NET.check(size)
+                return lhcb.build(parse_json(file.read(size)), **given)
+        for name in (name for name, value in given.items() if value is not None):
+            raise ValueError(
+                f"`{name}` is for JSON files of LHCb's trigger but {str(path)!r} is another file, "
+                "which has it: leave it out"
+            )
+        content, arrays = modelfile.read(path, file, size)
     with describing(f"model file {str(path)!r} does not describe a network"):
         return _build(_current(dict(content)), arrays)
 

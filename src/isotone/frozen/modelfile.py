@@ -11,17 +11,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+import sys
 from json.encoder import encode_basestring_ascii as _quoted
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isotone import limits
 from isotone.files import replacing
-from isotone.files.untrusted import open_regular, parse_json
+from isotone.files.untrusted import parse_json
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -29,6 +29,7 @@ FORMAT_VERSION = 2
 READABLE = (1, 2)
 # as safetensors calls them
 _TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
+_IS_LITTLE = sys.byteorder == "little"
 
 
 def write(path: str | Path, content: dict[str, Any], arrays: Arrays) -> None:
@@ -42,14 +43,11 @@ def write(path: str | Path, content: dict[str, Any], arrays: Arrays) -> None:
         temporary.write_bytes(data)
 
 
-def read(path: str | Path) -> tuple[dict[str, Any], Arrays]:
-    """Read what `write` wrote; anything else raises `ValueError` at once."""
-    path = Path(path)
-    file, size = open_regular(path)
-    with file:
-        text, places = _check_header(path, file, size)
-        meta = _parse(text, path)
-        data = file.read(size)
+def read(path: str | Path, file: BinaryIO, size: int) -> tuple[dict[str, Any], Arrays]:
+    """Read what `write` wrote from the open file; anything else is refused at once."""
+    text, places = _check_header(path, file, size)
+    meta = _parse(text, path)
+    data = file.read(size)
     if not isinstance(meta, dict) or type(meta.get("format")) is not int:
         raise _error(path, "has no format version", "was it written by `isotone`?")
     if meta["format"] not in READABLE:
@@ -114,29 +112,29 @@ def _pack(text: str, arrays: Arrays) -> bytes:
 
 def _little(array: NDArray[Any]) -> NDArray[Any]:
     """The array as files hold it."""
+    if _IS_LITTLE and array.flags.c_contiguous and array.dtype.isnative:
+        return array
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """Where in a file the numbers of an array are, and what they are."""
 
     name: str
     kind: np.dtype[Any]
     shape: list[int]
+    n_bytes: int
     start: int
     end: int
 
-    @property
-    def n_bytes(self) -> int:
-        return self.kind.itemsize * math.prod(self.shape)
-
     def cut(self, data: bytes) -> NDArray[Any]:
+        """The array, whose numbers stay where they are in `data` if they can."""
         flat = np.frombuffer(data, self.kind, math.prod(self.shape), self.start)
-        return flat.reshape(self.shape).astype(self.kind.newbyteorder("="))
+        array = flat.reshape(self.shape)
+        return array if _IS_LITTLE else array.astype(self.kind.newbyteorder("="))
 
 
-def _check_header(path: Path, file: BinaryIO, size: int) -> tuple[str, list[_Place]]:
+def _check_header(path: str | Path, file: BinaryIO, size: int) -> tuple[str, list[_Place]]:
     """Check the header against all limits, before arrays are read: its text, and their places."""
     length = _header_length(path, file, size)
     header = _parse(file.read(length), path)
@@ -157,7 +155,7 @@ def _check_header(path: Path, file: BinaryIO, size: int) -> tuple[str, list[_Pla
     return text, places
 
 
-def _check_places(path: Path, places: list[_Place], size: int) -> None:
+def _check_places(path: str | Path, places: list[_Place], size: int) -> None:
     """The arrays must follow one another and fill the file, which may not be too large."""
     declared = sum(place.n_bytes for place in places)
     if declared > limits.BYTES.largest:
@@ -174,13 +172,13 @@ def _check_places(path: Path, places: list[_Place], size: int) -> None:
         )
     end = 0
     for place in sorted(places, key=lambda place: place.start):
-        start, end = end, end + place.n_bytes
-        if (place.start, place.end) != (start, end):
+        if place.start != end or place.end != end + place.n_bytes:
             what = f"is damaged (the array {place.name!r:.50} is not where the one before it ends)"
             raise _error(path, what, "copy or save it again")
+        end = place.end
 
 
-def _header_length(path: Path, file: BinaryIO, size: int) -> int:
+def _header_length(path: str | Path, file: BinaryIO, size: int) -> int:
     start = file.read(8)
     length = int.from_bytes(start, "little")
     if len(start) == 8 and length > limits.HEADER.largest:
@@ -195,20 +193,21 @@ def _header_length(path: Path, file: BinaryIO, size: int) -> int:
     return length
 
 
-def _place(path: Path, name: str, entry: Any) -> _Place:
+def _place(path: str | Path, name: str, entry: Any) -> _Place:
     """Where an array is as its header entry says, within the limits."""
     try:
         kind, shape, (start, end) = _TYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
-        whole = {*map(type, shape), type(start), type(end)} == {int}
+        whole = set(map(type, (*shape, start, end))) == {int}
     except (KeyError, TypeError, ValueError) as error:
         raise _error(path, f"has a malformed entry for {name!r:.50}", "it is damaged") from error
-    if not whole or len(shape) > 2 or any(not 0 < n <= limits.MATRIX.largest for n in shape):
+    ends = (min(shape), max(shape)) if whole and shape else (1, 1)
+    if not whole or len(shape) > 2 or ends[0] < 1 or ends[1] > limits.MATRIX.largest:
         what = f"declares an array {name!r:.50} of shape {shape!r:.50}"
         raise _error(path, what, "no isotone model has such an array")
-    return _Place(name, kind, shape, start, end)
+    return _Place(name, kind, shape, kind.itemsize * math.prod(shape), start, end)
 
 
-def _parse(text: str | bytes, path: Path) -> Any:
+def _parse(text: str | bytes, path: str | Path) -> Any:
     try:
         return parse_json(text)
     except ValueError as error:

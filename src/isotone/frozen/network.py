@@ -178,9 +178,9 @@ class FrozenNetwork:
             limit.check(n)
 
     def _check_numbers(self) -> None:
-        if not np.all((self.lipschitz > 0) & np.isfinite(self.lipschitz)):
+        if not ((self.lipschitz > 0) & np.isfinite(self.lipschitz)).all():
             raise ValueError(f"`lipschitz` must be positive and finite; got {self.lipschitz}")
-        if not np.all(np.isfinite(self.residual)):
+        if not np.isfinite(self.residual).all():
             raise ValueError("`residual` holds NaN or infinity; it must be finite")
         precision = np.dtype(self.precision)
         for name, array in self._arrays.items():
@@ -195,7 +195,7 @@ class FrozenNetwork:
             ("clip", np.asarray(self.clip)),
             ("weights", weights),
         ):
-            if not np.array_equal(number, number.astype(self.precision)):
+            if number.dtype != precision and not np.array_equal(number, number.astype(precision)):
                 raise ValueError(f"`{name}` holds numbers that {self.precision} cannot hold")
         if not _SMALLEST_CLIP <= self.clip <= _LARGEST_CLIP:
             raise ValueError(

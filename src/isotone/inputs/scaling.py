@@ -69,16 +69,16 @@ class Scaling:
         self._check()
 
     def _check(self) -> None:
-        shapes = {field.name: getattr(self, field.name).shape for field in fields(self)}
-        if self.log.ndim != 1 or len(set(shapes.values())) != 1:
+        arrays = (self.offset, self.floor, self.center, self.factor)
+        if self.log.ndim != 1 or {array.shape for array in arrays} != {self.log.shape}:
+            shapes = {field.name: getattr(self, field.name).shape for field in fields(self)}
             raise ValueError(
                 f"a scaling needs arrays of one length, one entry per column; got {shapes}"
             )
-        numbers = np.stack([self.offset, self.floor, self.center, self.factor])
-        if not np.all(np.isfinite(numbers)):
+        if not np.isfinite(arrays).all():
             raise ValueError("a scaling needs finite numbers; got NaN or infinity")
         for name, bad in (("factor", self.factor <= 0), ("floor", self.log & (self.floor <= 0))):
-            if np.any(bad):
+            if bad.any():
                 column = int(np.argmax(bad))
                 raise ValueError(
                     f"`{name}` of column {column} is {getattr(self, name)[column]}; it must be "

@@ -16,7 +16,7 @@ import numpy as np
 from isotone import limits
 from isotone.certificate.certify import Certificate
 from isotone.export.lhcb.errors import evaluation_error
-from isotone.files.untrusted import begins_as_json, read_json
+from isotone.files.untrusted import begins_as_json, open_regular, parse_json
 from isotone.frozen.lhcb import SigmaNet, Singles, parse
 from isotone.rounding import digits_up
 
@@ -74,9 +74,12 @@ def certify_evaluation(path: str | Path, certificate: Certificate) -> Evaluation
     certificate : of the network that was read from it; its directions in real numbers are proved
         for the numbers of the file
     """
-    if not begins_as_json(path):
-        return None
-    net = parse(read_json(path, limits.SIGMA_NET))
+    file, size = open_regular(path)
+    with file:
+        if not begins_as_json(file.peek(64)):
+            return None
+        limits.SIGMA_NET.check(size)
+        net = parse(parse_json(file.read(size)))
     low, high, inputs = _box(net, certificate.clip)
     error = evaluation_error(net, low, high)
     if math.isinf(error):
