@@ -26,7 +26,7 @@ from isotone.certificate.missing import (
     judge_missing,
     promise_nothing,
 )
-from isotone.certificate.ordered import find_errors
+from isotone.certificate.ordered import ScoreErrors, find_errors
 from isotone.certificate.robustness import Contest, Decisions, Radius, Shifts, shift_ranges
 from isotone.certificate.slopes import Interval, Slope, find_slopes, slope_range
 from isotone.certificate.verdicts import Verdict, by_column, judge
@@ -276,7 +276,7 @@ class Certificate:
                 "outputs that are values: freeze one that scores what is to be decided"
             )
         low, high = slope_range(self.frozen.residual, self._slope_bounds)
-        order = float(find_errors(self.frozen).order[0])
+        order = float(self._errors.order[0])
         return self._decide(threshold, low[0], high[0], self.rounding_errors[0], order)
 
     @ieee_arithmetic()
@@ -333,6 +333,10 @@ class Certificate:
     @cached_property
     def _slope_bounds(self) -> Floats:
         return bounds.slopes(self.frozen.steps, self.frozen.n_features)
+
+    @cached_property
+    def _errors(self) -> ScoreErrors:
+        return find_errors(self.frozen)
 
     @cached_property
     def _copies(self) -> Copies:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
@@ -99,9 +98,6 @@ class Coordinates:
         return self.copies.numbers(Cells(index, phi)).T
 
     def _find(self, w: Floats, side: int) -> Indices:
-        """The copy that moves at `w`, (n_features, n_rows); at a seam the farther one."""
+        """The copy that moves at `w`, as in `Cells`; at a seam the farther one."""
         parts = np.split(self.starts, self.copies.firsts[1:])
-        toward: Literal["left", "right"] = "right" if side > 0 else "left"
-        found = [np.searchsorted(p[1:], x, toward) for p, x in zip(parts, w.T, strict=True)]
-        index: Indices = self.copies.firsts[:, None] + np.array(found)
-        return index
+        return self.copies.index_of(w.T, [p[1:] for p in parts], "right" if side > 0 else "left")

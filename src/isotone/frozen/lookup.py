@@ -19,21 +19,29 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, groupby
+from typing import Literal
 
 import numpy as np
 
 from isotone.elementary import snap_grid
+from isotone.frozen.steps import read_only
 from isotone.inputs.knots import check_tiles
 from isotone.inputs.scaling import Scaling
 from isotone.typing import Bools, Floats, Indices, Precision, Reals
 
+_LARGEST = int(np.array(np.finfo(np.float64).max).view(np.int64))  # the key of this number
+
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Which copy of every column moves, and where it is: (n_columns, n_rows) each."""
+    """Which copy of every column moves, and where it is: (n_columns, n_rows) each.
+
+    Where every column has one copy, `index` is the same in all rows, (n_columns, 1).
+    """
 
     index: Indices
     phi: Reals
@@ -71,7 +79,7 @@ class Copies:
         counts = _counts(sources, scaling)
         check_tiles(sources, scaling)
         copy = _Copy(scaling, grid, precision)
-        tops = _smallest(lambda x: copy(x) == 1.0, scaling.n_features)
+        tops = _smallest(lambda x: copy(x) == 1.0, *copy.tops())
         firsts = np.cumsum((0, *counts[:-1]))
         meets = copy(np.roll(tops, 1)) == -1.0
         meets[firsts] = True
@@ -84,26 +92,24 @@ class Copies:
         ends = tuple(part[:-1] for part in np.split(tops, firsts[1:]))
         return cls(counts, scaling, clip, grid, precision, ends)
 
-    @property
+    @cached_property
     def firsts(self) -> Indices:
         """The first copy of every column."""
-        return np.cumsum((0, *self.counts[:-1]))
+        return read_only(np.cumsum((0, *self.counts[:-1])))
 
     @property
     def is_several(self) -> list[bool]:
         return [count > 1 for count in self.counts]
 
-    @property
+    @cached_property
     def reach(self) -> Floats:
         """The largest absolute value of every feature."""
-        return np.repeat(np.where(self.is_several, 1.0, self.clip), self.counts)
+        return read_only(np.repeat(np.where(self.is_several, 1.0, self.clip), self.counts))
 
     def cells(self, X: Reals) -> Cells:
         """The copies that move for rows (n_rows, n_columns)."""
         columns = np.asarray(X, np.float64).T
-        index = np.repeat(self.firsts[:, None], columns.shape[1], axis=1)
-        for s, ends in enumerate(self.ends):
-            index[s] += np.searchsorted(ends, columns[s], side="right")
+        index = self.index_of(columns, self.ends, "right")
         limit = self.reach[self.firsts][:, None]
         with np.errstate(over="ignore"):
             scaled = (self._logged(columns) - self.scaling.center[index]) * (
@@ -112,6 +118,23 @@ class Copies:
             phi = np.clip(scaled, -limit, limit)
         phi = phi if self.grid is None else snap_grid(phi, self.grid)
         return Cells(index, phi.astype(self.precision))
+
+    def index_of(
+        self, places: Floats, ends: Sequence[Floats], side: Literal["left", "right"]
+    ) -> Indices:
+        """The copy of every column that moves at places (n_columns, n_rows), for `Cells`.
+
+        Parameters
+        ----------
+        ends : of every column where its copies but the last end, ascending
+        side : of an end on which its copy no longer moves
+        """
+        firsts = self.firsts[:, None]
+        if not any(self.is_several):
+            return firsts
+        pairs = zip(ends, places, strict=True)
+        found = [np.searchsorted(end, place, side) for end, place in pairs]
+        return np.asarray(firsts + np.array(found), np.intp)
 
     def numbers(self, cells: Cells) -> Floats:
         """Numbers with nearly these cells, (n_columns, n_rows)."""
@@ -122,14 +145,14 @@ class Copies:
         largest = np.finfo(np.float64).max
         return np.clip(values, -largest, largest)
 
-    @property
+    @cached_property
     def slack(self) -> Floats:
         """How much farther than the exact copies the computed ones can move, (n_features,).
 
         By rounding to the grid and to float32, and by the rounding of the scaling itself.
         """
         cast = self.reach * 2.0**-23 if self.precision == "float32" else 0.0
-        return cast + (self.grid or 0.0) + self.scaling.slip(self.reach)
+        return read_only(cast + (self.grid or 0.0) + self.scaling.slip(self.reach))
 
     def _logged(self, columns: Floats) -> Floats:
         """The columns, those with a logarithm taken; only such as have one copy may have one."""
@@ -142,10 +165,11 @@ class Copies:
     def expand(self, cells: Cells) -> Reals:
         """All copies, (n_features, n_rows)."""
         u = np.empty((sum(self.counts), cells.phi.shape[1]), cells.phi.dtype)
+        index = np.broadcast_to(cells.index, cells.phi.shape)
         for s, (first, count) in enumerate(zip(self.firsts, self.counts, strict=True)):
-            before = np.arange(first, first + count)[:, None] < cells.index[s]
+            before = np.arange(first, first + count)[:, None] < index[s]
             u[first : first + count] = np.where(before, 1.0, -1.0)
-            np.put_along_axis(u, cells.index[s][None], cells.phi[s][None], axis=0)
+            np.put_along_axis(u, index[s][None], cells.phi[s][None], axis=0)
         return u
 
     def sums(self, weight: Reals) -> Reals:
@@ -218,17 +242,36 @@ class _Copy:
             phi = np.clip((x - self.scaling.center) * self.scaling.factor, -1.0, 1.0)
         return (phi if self.grid is None else snap_grid(phi, self.grid)).astype(self.precision)
 
+    def tops(self) -> tuple[Floats, Floats]:
+        """Where copies reach +1 in real numbers, but for a grid, and about how far off that is."""
+        cell = 0.0 if self.grid is None else self.grid / 2.0
+        with np.errstate(over="ignore"):
+            half = (1.0 - cell) / self.scaling.factor
+            return self.scaling.center + half, (np.abs(self.scaling.center) + half) * 2.0**-48
 
-def _smallest(holds: Callable[[Floats], Bools], n: int) -> Floats:
-    """The smallest numbers with a property that all larger ones have: bisection of their bits."""
-    largest = int(np.array(np.finfo(np.float64).max).view(np.int64))
-    low, high = np.full(n, -largest - 1), np.full(n, largest + 1)  # below all, and infinity
+
+def _smallest(holds: Callable[[Floats], Bools], guess: Floats, width: Floats) -> Floats:
+    """The smallest numbers with a property that all larger ones have: bisection of their bits.
+
+    It begins within `width` of the `guess` where that is right, and with all numbers elsewhere.
+    """
+    with np.errstate(invalid="ignore"):
+        low, high = _key(guess - width), _key(guess + width)
+    low = np.where(holds(_number(low)), -_LARGEST - 1, low)  # below all
+    high = np.where(holds(_number(high)), high, _LARGEST + 1)  # infinity
     while np.any(low + 1 < high):
         middle = low // 2 + high // 2 + (low % 2 + high % 2) // 2
         inside = low + 1 < high  # not their difference, which may overflow
         found = holds(_number(middle)) & inside
         high, low = np.where(found, middle, high), np.where(found | ~inside, low, middle)
     return _number(high)
+
+
+def _key(number: Floats) -> Indices:
+    """The key of a float64; 0 of those that are not finite."""
+    finite = np.where(np.isfinite(number), number, 0.0)
+    size = np.abs(finite).view(np.int64)
+    return np.where(finite < 0, -size, size)
 
 
 def _number(key: Indices) -> Floats:
