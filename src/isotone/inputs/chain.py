@@ -225,12 +225,14 @@ class Inputs:
 
     def count_pooled(self, uncompleted: Sequence[Reals]) -> int:
         """How many rows hold a category that is rare or new, and pooled with others."""
+        hits = [uncompleted[k] == 1 for k in self._others]
+        return int(np.count_nonzero(reduce(np.logical_or, hits))) if hits else 0
+
+    @cached_property
+    def _others(self) -> list[int]:
+        """The features of pooled categories, by number."""
         places = zip(self.columns, self.places, strict=True)
-        others = [
-            p + c.other for c, p in places if isinstance(c, Category) and c.other is not None
-        ]
-        hits = (uncompleted[k] == 1 for k in others)
-        return int(np.count_nonzero(reduce(np.logical_or, hits))) if others else 0
+        return [p + c.other for c, p in places if isinstance(c, Category) and c.other is not None]
 
     def complete(
         self, uncompleted: Sequence[Reals], unseen_as_missing: bool = False
