@@ -35,7 +35,7 @@ import isotone
 from isotone import limits
 from isotone.arithmetic import ieee_arithmetic
 from isotone.certificate.certify import Certificate, certify
-from isotone.files import replacing
+from isotone.files import write_whole
 from isotone.files.untrusted import open_regular, parse_json
 from isotone.frozen.loading import check_network, describing, load
 from isotone.frozen.network import FrozenNetwork
@@ -123,8 +123,7 @@ def write(
         "files": {file: hashlib.sha256(data).hexdigest() for file, data in files.items()},
     }
     manifest = json.dumps(content, indent=1).encode()
-    with replacing(Path(path)) as temporary:
-        temporary.write_bytes(_zipped({"bundle.json": manifest, **files}))
+    write_whole(path, _zipped({"bundle.json": manifest, **files}))
     identity = hashlib.sha256(manifest).hexdigest()
     return Bundle(
         name, version, frozen, float(threshold), certificate, certificate.holds, identity

@@ -20,7 +20,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from isotone.extras import lacking
-from isotone.files import replacing
+from isotone.files import write_whole
 from isotone.files.untrusted import open_regular
 
 if TYPE_CHECKING:
@@ -147,8 +147,7 @@ def sign(path: str | Path, key: str | Path, *, comment: str, password: str = "")
         base64.b64encode(over_all).decode(),
     ]
     target = Path(f"{path}{SUFFIX}")
-    with replacing(target) as temporary:
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_whole(target, "\n".join(lines) + "\n")
     return target
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,3 +44,12 @@ def test_the_command_writes_the_card(tmp_path: Path) -> None:
     arguments = ["card", str(tmp_path / "model.isotone"), "--out", str(tmp_path / "README.md")]
     assert CliRunner().invoke(app, arguments).exit_code == 0
     assert (tmp_path / "README.md").read_text() == describe_model(small())
+
+
+def test_the_card_is_in_utf_8_wherever_it_is_written(tmp_path: Path) -> None:
+    replace(small(), features=("λ", "µ", "x")).save(tmp_path / "model.isotone")
+    code = "import sys; from isotone.cli import main; main(sys.argv[1:])"
+    command = [sys.executable, "-c", code, "card", "model.isotone", "--out", "README.md"]
+    ascii_only = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    subprocess.run(command, cwd=tmp_path, env=os.environ | ascii_only, check=True)
+    assert "| λ |" in (tmp_path / "README.md").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from isotone.cli.console import terminal
 from isotone.cli.console.terminal import indented, output, printable, say
 from isotone.cli.console.threshold import threshold_of
 from isotone.data.table import split_tree
-from isotone.files import refuse_overwriting, replacing
+from isotone.files import refuse_overwriting, write_whole
 from isotone.monitoring import page
 from isotone.monitoring.columns import ColumnDrift
 from isotone.monitoring.drift import Drift, compare
@@ -97,8 +97,7 @@ def monitor(
         size = page.write(frozen, page_file, found, before, after, f"Drift of {Path(new).name}")
         say(f"wrote {page_file}, {size / 1e3:,.0f} kB: open it in a browser")
     if out:
-        with replacing(out) as temporary:
-            temporary.write_text(json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n")
+        write_whole(out, json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n")
         say(f"wrote {out}")
     raise typer.Exit(1 if found.level == "alarm" else 0)
 

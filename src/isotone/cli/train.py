@@ -35,7 +35,7 @@ from isotone.cli.table.rows import Reading, Sample, read_rows
 from isotone.cli.table.target import TargetColumn
 from isotone.data.table import split_tree
 from isotone.export.lhcb.fold import check_shape
-from isotone.files import refuse_overwriting, remove_leftovers, replacing
+from isotone.files import refuse_overwriting, remove_leftovers, write_whole
 from isotone.files.locks import making, sole_use
 from isotone.frozen.network import FrozenNetwork
 from isotone.selftest import carry
@@ -330,5 +330,4 @@ def _write(
         "metrics.json": json.dumps(metrics, indent=1),
     }
     for name, text in texts.items():
-        with replacing(to.directory / name) as temporary:
-            temporary.write_text(text)
+        write_whole(to.directory / name, text)

@@ -18,7 +18,7 @@ from isotone.cli.console.options import listed, spelled
 from isotone.cli.console.terminal import errors, output
 from isotone.cli.table.columns import tell_left_out
 from isotone.data.table import Table, index_columns, open_table, read_numbers, split_tree
-from isotone.files import refuse_overwriting, replacing
+from isotone.files import refuse_overwriting, write_whole
 from isotone.files.locks import sole_use
 from isotone.rounding import digits_down, digits_up
 from isotone.typing import Floats
@@ -152,5 +152,4 @@ def _write(found: Distance, to: Destination) -> None:
         "metric": found.critic.metric,
         "history": asdict(found.history),
     }
-    with replacing(to.directory / "distance.json") as temporary:
-        temporary.write_text(json.dumps(content, indent=1) + "\n")
+    write_whole(to.directory / "distance.json", json.dumps(content, indent=1) + "\n")

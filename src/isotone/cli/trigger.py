@@ -20,7 +20,7 @@ from isotone.cli.console.lines import judge_lines, print_lines, write_lines
 from isotone.cli.console.options import ON_UNSEEN, listed, numbers_of, policy_of
 from isotone.cli.console.terminal import output, printable
 from isotone.cli.table.given import BackgroundPaths, Given, SignalPaths, TablePaths
-from isotone.files import refuse_overwriting, replacing
+from isotone.files import refuse_overwriting, write_whole
 from isotone.frozen.network import FrozenNetwork
 from isotone.plot import physics as pictures
 from isotone.plot.canvas import new_panels, save
@@ -195,8 +195,7 @@ def _judge_one(
         _draw(found, asked, files.plot)
     if files.out:
         content = record.to_dict(found, frozen, files.tables, files.settings)
-        with replacing(files.out) as temporary:
-            temporary.write_text(json.dumps(content, indent=1) + "\n")
+        write_whole(files.out, json.dumps(content, indent=1) + "\n")
         terminal.say(f"wrote {files.out}")
 
 

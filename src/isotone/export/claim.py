@@ -20,7 +20,7 @@ import numpy as np
 import isotone
 from isotone.certificate.certify import Certificate, certify
 from isotone.certificate.missing import promise_nothing
-from isotone.files import replacing
+from isotone.files import write_whole
 from isotone.frozen.network import FrozenNetwork
 from isotone.rounding import digits_up
 from isotone.typing import Floats, Reals
@@ -146,8 +146,7 @@ class SingleFile(Target):
     def write(self, frozen: FrozenNetwork, path: Path) -> Claim:
         found = self.claim(frozen)
         content = self.content(frozen, found)
-        with replacing(path) as temporary:
-            temporary.write_bytes(content)
+        write_whole(path, content)
         return found
 
     @abstractmethod

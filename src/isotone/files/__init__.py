@@ -53,6 +53,13 @@ def _identity(path: Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
+def write_whole(path: str | Path, content: str | bytes) -> int:
+    """Write a file, whole or not at all, text in UTF-8; returns the number of bytes."""
+    data = content.encode() if isinstance(content, str) else content
+    with replacing(Path(path)) as temporary:
+        return temporary.write_bytes(data)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary file next to `path` that takes its place if all goes well, or else vanishes.

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isotone import limits
-from isotone.files import replacing
+from isotone.files import write_whole
 from isotone.files.untrusted import parse_json
 
 Arrays = dict[str, NDArray[Any]]
@@ -39,8 +39,7 @@ def write(path: str | Path, content: dict[str, Any], arrays: Arrays) -> None:
         data = _pack(text, arrays)
     except ValueError as error:
         raise _error(path, "could not be read back", str(error)) from error
-    with replacing(Path(path)) as temporary:
-        temporary.write_bytes(data)
+    write_whole(path, data)
 
 
 def read(path: str | Path, file: BinaryIO, size: int) -> tuple[dict[str, Any], Arrays]:

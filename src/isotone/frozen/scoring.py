@@ -19,7 +19,7 @@ import pyarrow.parquet
 
 from isotone.data.dataset import tables_in
 from isotone.data.table import Table, open_table, split_tree, suffix_of, write_table
-from isotone.files import refuse_overwriting, remove_leftovers, replacing
+from isotone.files import refuse_overwriting, remove_leftovers, write_whole
 from isotone.files.locks import sole_use
 from isotone.files.untrusted import parse_json, read_json
 from isotone.frozen.engine import Engine
@@ -220,8 +220,7 @@ def _take_note(scoring: Scoring, target: Path, files: list[Path]) -> None:
             f"{str(present[0])!r} exists but was not written with this model and these columns "
             f"(see {path.name} next to it, if any); choose a new directory, or empty this one"
         )
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(scoring.note(), indent=2))
+    write_whole(path, json.dumps(scoring.note(), indent=2))
 
 
 def _read_note(path: Path) -> Any:

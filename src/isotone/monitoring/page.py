@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from isotone.files import replacing
+from isotone.files import write_whole
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.columns import Category
 from isotone.monitoring.columns import ColumnDrift
@@ -35,9 +35,7 @@ def write(
 ) -> int:
     """Write the page; returns its size in bytes."""
     text = page.assemble_still(title, _lead(drift), _body(frozen, drift, reference, new))
-    with replacing(Path(path)) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return len(text.encode("utf-8"))
+    return write_whole(path, text)
 
 
 def _lead(drift: Drift) -> str:

@@ -21,7 +21,7 @@ from isotone.certificate.certify import Certificate, certify
 from isotone.certificate.coordinates import Coordinates
 from isotone.certificate.robustness import Decisions
 from isotone.data.table import open_table
-from isotone.files import replacing
+from isotone.files import write_whole
 from isotone.files.untrusted import read_json
 from isotone.frozen.engine import Engine
 from isotone.frozen.loading import check_network, describing
@@ -82,8 +82,7 @@ class TableSummary:
 
     def save(self, path: str | Path) -> None:
         """Write a JSON file; distributions are compressed to about 512 values each."""
-        with replacing(Path(path)) as temporary:
-            temporary.write_text(json.dumps(self.to_dict(), allow_nan=False) + "\n")
+        write_whole(path, json.dumps(self.to_dict(), allow_nan=False) + "\n")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON content."""

@@ -21,7 +21,7 @@ import numpy as np
 from isotone.certificate.certify import Certificate, certify
 from isotone.explanation.points import Points
 from isotone.explanation.texts import Texts
-from isotone.files import replacing
+from isotone.files import write_whole
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Rule
 from isotone.report import figures, page, presets, verdict
@@ -131,9 +131,7 @@ def write(
         "verdict": verdict.to_html(certificate, outcomes),
     }
     text = _fitting(sample, data, lambda: page.assemble(parts, data))
-    with replacing(Path(path)) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-    return len(text.encode("utf-8"))
+    return write_whole(path, text)
 
 
 def show(frozen: FrozenNetwork, table: Any = None, *, height: int = 900, **options: Any) -> Shown:

@@ -14,7 +14,7 @@ from rich.table import Table
 import isotone
 from isotone.cli.console import terminal
 from isotone.cli.console.terminal import output, printable
-from isotone.files import replacing
+from isotone.files import write_whole
 from isotone.frozen.network import FrozenNetwork
 from isotone.rounding import digits_up
 from isotone.trigger import record
@@ -106,8 +106,7 @@ def write_lines(
     found: Judged, path: Path, tables: Sequence[str], settings: dict[str, Any]
 ) -> None:
     """The JSON file of the results."""
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(_to_dict(found, tables, settings), indent=1) + "\n")
+    write_whole(path, json.dumps(_to_dict(found, tables, settings), indent=1) + "\n")
     terminal.say(f"wrote {path}")
 
 

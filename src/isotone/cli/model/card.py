@@ -9,7 +9,7 @@ import typer
 
 import isotone
 from isotone.cli.console.terminal import say
-from isotone.files import refuse_overwriting, replacing
+from isotone.files import refuse_overwriting, write_whole
 from isotone.integrations.model_card import describe_model
 
 
@@ -24,7 +24,5 @@ def card(
     limits are for you to add.
     """
     refuse_overwriting([out], [model])
-    text = describe_model(isotone.load(model), title)
-    with replacing(out) as temporary:
-        temporary.write_text(text)
+    write_whole(out, describe_model(isotone.load(model), title))
     say(f"wrote {out}")

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from isotone.export.claim import Claim
-from isotone.files import replacing
+from isotone.files import write_whole
 from isotone.files.locks import sole_use
 from isotone.frozen.network import FrozenNetwork
 from isotone.inputs.chain import Inputs
@@ -54,8 +54,7 @@ def write_files(path: Path, content: dict[str, str]) -> None:
         raise FileNotFoundError(f"there is no directory {str(path.parent)!r}; create it first")
     with sole_use(path):
         for name, content_of_file in content.items():
-            with replacing(path / name) as temporary:
-                temporary.write_text(content_of_file, encoding="utf-8")
+            write_whole(path / name, content_of_file)
 
 
 def number(value: float, precision: Precision = "float64") -> str:
