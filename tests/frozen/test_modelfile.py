@@ -381,6 +381,8 @@ def test_a_missing_file_is_said_to_be_missing(path: Path) -> None:
 def test_numbers_that_float64_cannot_hold_are_refused(number: str) -> None:
     with pytest.raises(ValueError, match=r"too large for float64|has 301 digits|delimiter"):
         parse_json(f'{{"a": [0.5, {number}]}}')
+    with pytest.raises(ValueError, match=r"too large for float64|has 301 digits|Extra data"):
+        parse_json(number)
 
 
 @pytest.mark.parametrize("number", ["1e308", "1e-400", "9" * 199 + "e99", "9" * 300, "1E+0000007"])
