@@ -161,6 +161,28 @@ with replacing(Path({str(path)!r})), replacing(Path({str(other)!r})):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "a.mine.part"]
 
 
+def test_whoever_writes_a_file_next_removes_what_was_left_of_it(tmp_path: Path) -> None:
+    left = [tmp_path / f"{name}.0123456789abcdef.part" for name in ("a", "b")]
+    for path in left:
+        path.touch()
+    with replacing(tmp_path / "a") as temporary:
+        assert set(tmp_path.iterdir()) == {temporary, left[1]}
+        temporary.write_text("new")
+    assert set(tmp_path.iterdir()) == {tmp_path / "a", left[1]}
+
+
+def test_a_folder_that_nobody_may_list_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(folder: Path) -> list[str]:
+        raise PermissionError(13, "Permission denied", str(folder))
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    with replacing(tmp_path / "a") as temporary:
+        temporary.write_text("new")
+    assert (tmp_path / "a").read_text() == "new"
+
+
 # Commands that a signal ends while they write
 
 STOP_IN_A_FILE = """
@@ -179,6 +201,8 @@ if __name__ == "__main__":
     from isotone.cli import main
     main(sys.argv[1:])
 """
+
+RUN = "import sys; from isotone.cli import main; main(sys.argv[1:])"
 
 COMMANDS = {
     "score": "score {0}/m.isotone {0}/t.csv --out {0}/s.csv",
@@ -212,22 +236,42 @@ def everything(folder: Path) -> dict[Path, bytes | None]:
     return {p: p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
 
 
+def stop_in_a_file(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    """A command that has written a file, which does not have its name yet."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", STOP_IN_A_FILE, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert b"ready" in b"".join(iter(process.stdout.readline, b"ready\n")) + b"ready"
+    assert list(folder.rglob("*.part"))
+    return process
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_a_killed_command_left_goes_when_it_runs_again(tmp_path: Path, command: str) -> None:
+    write_inputs(tmp_path)
+    words = COMMANDS[command].format(tmp_path).split()
+    process = stop_in_a_file(words, tmp_path)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    subprocess.run([sys.executable, "-c", RUN, *words], check=True, capture_output=True)
+    names = {path.name for path in tmp_path.rglob("*")}
+    assert not [name for name in names if name.endswith((".part", "-lock"))]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_signal_while_writing_leaves_nothing_behind(tmp_path: Path, command: str) -> None:
     write_inputs(tmp_path)
     before = everything(tmp_path)
     number = signal.SIGHUP if command in ("export", "sweep") else signal.SIGTERM
-    words = COMMANDS[command].format(tmp_path).split()
-    process = subprocess.Popen(
-        [sys.executable, "-c", STOP_IN_A_FILE, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
+    process = stop_in_a_file(COMMANDS[command].format(tmp_path).split(), tmp_path)
     assert process.stdout is not None
-    assert b"ready" in b"".join(iter(process.stdout.readline, b"ready\n")) + b"ready"
-    assert list(tmp_path.rglob("*.part"))
     process.send_signal(number)
     process.send_signal(number)  # as `timeout` does: twice, at once
     assert process.stdout.readline() == b"leaving\n"
@@ -248,8 +292,7 @@ def test_a_signal_ends_the_processes_of_a_command_and_removes_their_files(tmp_pa
         pa.parquet.write_table(table, tmp_path / "tables" / f"{k}.parquet")
     out = tmp_path / "scores"
     words = ["score", str(tmp_path / "m.isotone"), str(tmp_path / "tables"), "--out", str(out)]
-    code = "import sys; from isotone.cli import main; main(sys.argv[1:])"
-    process = subprocess.Popen([sys.executable, "-c", code, *words], start_new_session=True)
+    process = subprocess.Popen([sys.executable, "-c", RUN, *words], start_new_session=True)
     assert eventually(lambda: len(list(out.glob("?.parquet.*.part"))) == 2)
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 128 + signal.SIGTERM

@@ -26,10 +26,18 @@ def remove_leftovers(*paths: Path) -> None:
     for path in (path.resolve() for path in paths):
         names[path.parent].add(path.name)
     for folder in filter(Path.is_dir, names):
-        for file in folder.iterdir():
-            part = _PART.fullmatch(file.name)
+        for name in _parts_in(folder):
+            part = _PART.fullmatch(name)
             if part and part[1] in names[folder]:
-                _remove_unlocked(file)
+                _remove_unlocked(folder / name)
+
+
+def _parts_in(folder: Path) -> list[str]:
+    """Names of what looks like a temporary file, quickly: a folder may hold many others."""
+    try:
+        return [name for name in os.listdir(folder) if name.endswith(".part")]  # noqa: PTH208
+    except PermissionError:  # a folder that we may write into, but not look into
+        return []
 
 
 def refuse_overwriting(outputs: Iterable[Path], inputs: Iterable[Path]) -> None:
@@ -64,8 +72,9 @@ def write_whole(path: str | Path, content: str | bytes) -> int:
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary file next to `path` that takes its place if all goes well, or else vanishes.
 
-    Links are followed. A file that was there keeps its permissions, and the temporary file never
-    grants others more than they allow; a new file has those that the umask gives.
+    What killed programs left when they were replacing `path` vanishes too. Links are followed. A
+    file that was there keeps its permissions, and the temporary file never grants others more than
+    they allow; a new file has those that the umask gives.
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no directory {str(path.parent)!r}; create it first")
@@ -76,6 +85,7 @@ def replacing(path: Path) -> Iterator[Path]:
     if found is not None and not stat.S_ISREG(found.st_mode):
         raise ValueError(f"{str(path)!r} is a device or a pipe; name a regular file to write")
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+    remove_leftovers(path)
     try:
         with _locked(temporary, found):
             yield temporary
