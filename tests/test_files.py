@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -24,6 +25,7 @@ from isotone.files import remove_leftovers, replacing
 from isotone.report import write as report
 from isotone.training.checkpoint import save_checkpoint
 from networks import small
+from programs import need
 
 FROZEN = small()
 BATCH = pa.record_batch({"x": [1.0, 2.0]})
@@ -279,6 +281,33 @@ def test_a_signal_while_writing_leaves_nothing_behind(tmp_path: Path, command: s
     _, complaint = process.communicate(timeout=60)
     assert process.returncode == 128 + number, complaint
     assert b"Traceback" not in complaint
+    assert everything(tmp_path) == before
+
+
+def bound_by_permissions() -> list[str]:
+    """What a program is started with, so that permissions bind it, even if this is root."""
+    if os.geteuid() != 0:
+        return []
+    need("setpriv")
+    return ["setpriv", "--bounding-set=-dac_override"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="root is bound by permissions as on Linux")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, command: str) -> None:
+    write_inputs(tmp_path)
+    before = everything(tmp_path)
+    words = COMMANDS[command].format(tmp_path).split()
+    tmp_path.chmod(0o555)
+    try:
+        start = [*bound_by_permissions(), sys.executable, "-c", RUN]
+        run = subprocess.run([*start, *words], capture_output=True, text=True, check=False)
+    finally:
+        tmp_path.chmod(0o755)
+    assert run.returncode == 2, run.stderr
+    assert "Traceback" not in run.stderr
+    assert re.search(rf"error: '{tmp_path}.*': Permission denied; check the path", run.stderr)
     assert everything(tmp_path) == before
 
 
