@@ -26,7 +26,7 @@ help:
 	@echo "make prove-decisions a million decisions of the evaluators of LHCb's trigger"
 	@echo "make prove-verifier  both certifiers on 10,000 models and as many changed files (PAGE=1: that of the playground); needs Node"
 	@echo "make prove-verilog   a million rows through simulated Verilog, and its area by yosys"
-	@echo "make fuzz            the runtime and all that reads model files, on inputs that coverage chooses; needs Clang"
+	@echo "make fuzz            the runtime and all that reads model files, on inputs that coverage chooses, and tables; needs Clang"
 	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
 	@echo "make mutate          changes of the code that decides a certificate, each noticed by a test; SHARE=0.1: a tenth of them"
 	@echo "make coverage        branches of src and of the shipped C++ header that tests take; QUICK=1: of a few packages alone"
@@ -127,6 +127,7 @@ fuzz: venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check --only-binary :all: --no-deps --upgrade --target build/atheris atheris==3.0.0
 	$(BIN)/python -m bench.fuzz.runtime $(if $(RUNS),--runs $(RUNS))
 	PYTHONPATH=build/atheris OMP_NUM_THREADS=1 $(BIN)/python -m bench.fuzz.model_files $(if $(RUNS),--runs $(RUNS))
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.fuzz.tables $(if $(RUNS),--runs $(RUNS))
 
 mutate: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m bench.mutation.campaign $(if $(SHARE),--share $(SHARE))

@@ -125,7 +125,30 @@ def open_tree(path: str, name: str | None) -> Iterator[Tree]:
                 f"{path!r} has {found}; one of them must be named: choose from {trees} and "
                 f"give the path as '{path}:name'"
             )
-        yield Tree(file[name])
+        entries = file[name]
+        for part in ("header", "footer"):
+            _check_sum(entries, part, path)
+        yield Tree(entries)
+
+
+def _check_sum(entries: Any, part: str, path: str) -> None:
+    """Raise `ValueError` if a part of an RNTuple is damaged.
+
+    uproot compares the sum after it has read the part, and a wrong number in there can make it
+    read for hours.
+    """
+    prepare = getattr(entries, f"_prepare_{part}_chunk", None)
+    if prepare is None:  # a TTree has no sums
+        return
+    import xxhash
+
+    prepare()
+    raw = getattr(entries, f"_{part}_chunk").raw_data.tobytes()
+    if xxhash.xxh3_64_intdigest(raw[:-8]) != int.from_bytes(raw[-8:], "little"):
+        raise ValueError(
+            f"cannot read {path!r} (the checksum of the {part} of its RNTuple does not fit); it "
+            "must be a complete .root file: copy or write it again"
+        )
 
 
 def tree_names(path: str) -> list[str]:

@@ -7,6 +7,7 @@ are counted from 0, the first row of data; the header and empty lines of a CSV f
 from __future__ import annotations
 
 import re
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -330,8 +331,7 @@ def reading(path: str) -> Iterator[None]:
     except ImportError:
         raise
     except Exception as error:  # a damaged ROOT file makes uproot raise almost anything
-        theirs = isinstance(error, pa.ArrowException | UnicodeDecodeError)
-        if isinstance(error, ValueError) and not theirs:
+        if type(error) is ValueError and _is_ours(error):
             raise
         if ragged := csvfile.describe_ragged(str(error), path):
             raise ValueError(ragged) from error
@@ -340,3 +340,9 @@ def reading(path: str) -> Iterator[None]:
             f"cannot read {path!r} ({reason}); it must be a complete {suffix_of(path)} file, with "
             "text in UTF-8: copy or write it again"
         ) from error
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether it was raised by this package, and says what must hold and what to do."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__")).startswith("isotone.")
