@@ -107,8 +107,10 @@ template <class V>
 void sort_back(V* v, int n, int stride, SortingNetwork network, const Swap<V>* swaps) {
     if (run_unrolled_size(n, [&](auto size) { sort_back_unrolled<size>(v, stride, swaps); }))
         return;
-    for (const Comparator* c = network.last; c-- != network.first;)
+    for (const Comparator* c = network.last; c != network.first;) {
+        --c;
         exchange_back(v[c->low * stride], v[c->high * stride], swaps[c - network.first]);
+    }
 }
 
 }  // namespace isotone::ISOTONE_ISA
