@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,14 @@
 namespace isotone {
 
 [[noreturn]] void fail(const std::string& message);  // a ValueError
+
+// Kernels read whole numbers, which must lie where numbers may.
+template <class Array>
+void check_aligned(const std::string& name, const Array& array) {
+    if (reinterpret_cast<std::uintptr_t>(array.data()) % array.itemsize() != 0)
+        fail("`" + name + "` is not aligned: its address is no multiple of " +
+             std::to_string(array.itemsize()) + ", the size of its numbers; copy it first.");
+}
 
 // The ones that this machine runs, slowest first.
 std::vector<std::string> instruction_sets();

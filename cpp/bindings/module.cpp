@@ -52,6 +52,7 @@ void check_layout(const char* name, const Array& array) {
         fail(quoted +
              " is not C-contiguous; the engine reads rows in order: copy it first, for "
              "example with .contiguous().");
+    check_aligned(name, array);
 }
 
 template <class Array>

@@ -43,6 +43,7 @@ public:
         for (std::size_t s = 0; s < counts.size(); ++s) {
             int levels = 0;
             while ((1 << levels) < counts[s]) ++levels;
+            check_aligned("ends", ends[s]);
             std::vector<double>& padded =
                 ends_.emplace_back(ends[s].data(), ends[s].data() + ends[s].size());
             padded.resize((1 << levels) - 1, std::numeric_limits<double>::quiet_NaN());
@@ -175,6 +176,7 @@ private:
     }
 
     const T* keep(const Numbers& numbers) {
+        check_aligned("numbers of the model", numbers);
         numbers_.push_back(allocate_aligned<T>(numbers.size()));
         T* const kept = numbers_.back().get();
         std::transform(numbers.data(), numbers.data() + numbers.size(), kept,

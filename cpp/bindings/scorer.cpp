@@ -50,6 +50,7 @@ public:
             residual.ndim() != 2 || residual.shape(0) != n || residual.shape(1) == 0 ||
             threads < 1)
             fail("every feature needs four numbers of scaling and a row of residuals.");
+        check_aligned("scaling", scaling);
         check_width(n);
         check_matrix(n, residual.shape(1));
         std::vector<Feature> features;
@@ -181,6 +182,8 @@ private:
         Batch batch;
         if (!read_batch(X, count_columns(model), batch)) return -1;
         const Buffer target(out, PyBUF_WRITABLE | PyBUF_FORMAT | PyBUF_C_CONTIGUOUS);
+        if (reinterpret_cast<std::uintptr_t>(target.view().buf) % sizeof(T) != 0)
+            fail("`out` must be aligned for its numbers: allocate it with numpy.empty.");
         const std::size_t m = model.n_outputs, room = target.view().len / sizeof(T);
         if (!target.is_float() || target.is_single() != std::is_same_v<T, float> ||
             room / m != batch.n || room % m != 0)
@@ -239,6 +242,8 @@ void find_probabilities(Numbers logits, nb::ndarray<double, nb::c_contig, nb::de
                         const std::string& isa) {
     if (logits.ndim() < 1 || logits.ndim() > 2 || out.size() != logits.size())
         fail("probabilities need logits (n,) or (n, m), and as many numbers of room.");
+    check_aligned("logits", logits);
+    check_aligned("out", out);
     const std::size_t n = logits.shape(0), m = logits.ndim() == 1 ? 1 : logits.shape(1);
     const Kernels& kernels = choose_kernels(isa);
     nb::gil_scoped_release release;

@@ -32,6 +32,7 @@ using Array = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 
 template <class A>
 void check_size(const char* name, const A& array, std::size_t size) {
+    check_aligned(name, array);
     if (array.size() != size)
         fail("`" + std::string(name) + "` has " + std::to_string(array.size()) +
              " entries; there must be " + std::to_string(size) + ".");
@@ -191,6 +192,7 @@ void check_order(const Array<const std::int32_t>& order, std::size_t n_members,
                  std::size_t n_rows) {
     if (order.ndim() != 1 && (order.ndim() != 2 || order.shape(0) != n_members))
         fail("`order` must have one axis, or two with a row per member.");
+    check_aligned("order", order);
     for (std::size_t i = 0; i < order.size(); ++i)
         if (order.data()[i] < 0 || static_cast<std::size_t>(order.data()[i]) >= n_rows)
             fail("`order` holds " + std::to_string(order.data()[i]) + " but there are " +

@@ -364,7 +364,7 @@ class FrozenNetwork:
             raise ValueError(
                 "probabilities need outputs='logits'; this network gives values: use `score`"
             )
-        z = np.ascontiguousarray(score, np.float64)
+        z = np.require(score, np.float64, ["C", "A"])
         engine.find_probabilities(z, probabilities := np.empty_like(z))
         return probabilities
 
