@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: help venv demo test test-slow lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier fuzz figures trigger report-picture wheel docs clean mutate coverage
+.PHONY: help venv demo test test-slow lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier fuzz sanitize figures trigger report-picture wheel docs clean mutate coverage
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -27,7 +27,8 @@ help:
 	@echo "make prove-verifier  both certifiers on 10,000 models and as many changed files (PAGE=1: that of the playground); needs Node"
 	@echo "make prove-verilog   a million rows through simulated Verilog, and its area by yosys"
 	@echo "make fuzz            the runtime and all that reads model files, on inputs that coverage chooses, and tables; needs Clang"
-	@echo "make prove-kills     isotone train and sweep, killed 20 times each, end with the same result"
+	@echo "make sanitize        the extension under the sanitizers of GCC: memory, undefined behavior, races of threads"
+	@echo "make prove-kills     isotone train, sweep, score, export and report, killed 20 times each, end with the same result"
 	@echo "make mutate          changes of the code that decides a certificate, each noticed by a test; SHARE=0.1: a tenth of them"
 	@echo "make coverage        branches of src and of the shipped C++ header that tests take; QUICK=1: of a few packages alone"
 	@echo "make figures         all studies: figures and numbers in results/, tables in docs/; QUICK=1: a try"
@@ -128,6 +129,10 @@ fuzz: venv
 	$(BIN)/python -m bench.fuzz.runtime $(if $(RUNS),--runs $(RUNS))
 	PYTHONPATH=build/atheris OMP_NUM_THREADS=1 $(BIN)/python -m bench.fuzz.model_files $(if $(RUNS),--runs $(RUNS))
 	OMP_NUM_THREADS=1 $(BIN)/python -m bench.fuzz.tables $(if $(RUNS),--runs $(RUNS))
+
+sanitize: venv
+	$(BIN)/python -m bench.fuzz.extension --sanitizer address $(if $(RUNS),--runs $(RUNS))
+	$(BIN)/python -m bench.fuzz.extension --sanitizer thread $(if $(RUNS),--runs $(RUNS))
 
 mutate: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m bench.mutation.campaign $(if $(SHARE),--share $(SHARE))

@@ -1,1 +1,1 @@
-"""Fuzzing: inputs that coverage chooses, for the runtime and for all that reads model files."""
+"""Fuzzing: inputs for the runtime, the extension, and all that reads model files and tables."""

@@ -12,7 +12,12 @@ constexpr int max_steps = 1024;      // as listed in a model
 constexpr int max_depth = 16;        // residual blocks and members inside one another
 constexpr int max_matrix = 1 << 24;  // weights of a step
 
-constexpr int max_unrolled_size = 32;
+// Larger groups walk a list of comparators. Sanitizers make the code of each size so long that their
+// build sets fewer.
+#if !defined(ISOTONE_UNROLLED_SIZE)
+#define ISOTONE_UNROLLED_SIZE 32
+#endif
+constexpr int max_unrolled_size = ISOTONE_UNROLLED_SIZE;
 constexpr std::size_t max_stack_bytes = 1 << 20;  // of a fixed model's workspace
 
 // Puts the smaller of wires `low` < `high` on `low`.
