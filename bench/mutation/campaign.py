@@ -35,11 +35,16 @@ from bench.mutation.tests import Reach, lines_with, passes, trace
 ROOT = Path(__file__).parents[2]
 EQUIVALENT = ROOT / "tests" / "equivalent_mutants.toml"
 MODULES = [
-    "isotone.rounding",
+    *("isotone.rounding", "isotone.elementary"),
     *(f"isotone.certificate.{name}" for name in ("bounds", "slopes", "verdicts", "certify")),
     *(f"isotone.certificate.{name}" for name in ("robustness", "coordinates", "along", "widths")),
+    "isotone.certificate.interactions",
+    *(f"isotone.inputs.{name}" for name in ("knots", "scaling")),
 ]
-TESTS = ["tests/certificate", "tests/test_rounding.py", "tests/freezing/test_fixed.py"]
+TESTS = [
+    *("tests/certificate", "tests/test_rounding.py", "tests/freezing/test_fixed.py"),
+    *("tests/test_elementary.py", "tests/inputs/test_knots.py", "tests/inputs/test_scaling.py"),
+]
 TOO_SLOW = "exported_headers or fits_the_absolute or worker_killed or test_limits or flipped_bit"
 _PATIENCE = 5.0  # times as long as tests take without a mutant, until it counts as killed
 _MEMORY = 4 << 30  # bytes that a mutant may take
@@ -89,7 +94,7 @@ class Campaign:
         found = reach.of((own, k) for k in range(mutant.lines[0], mutant.lines[1] + 1))
         if not found:  # a constant: who uses it?
             users = ((f, k) for f in files.values() for k in lines_with(mutant.function, f))
-            found = reach.of(users)
+            found = reach.of(users) or reach.naming(mutant.function)
         kills, every = self.killers.setdefault(mutant.module, Counter()), self.killers[""]
         strongest = sorted(found, key=lambda n: (-kills[n], -every[n], reach.seconds[n]))
         return reach.within(strongest, self.seconds)

@@ -31,6 +31,12 @@ class Reach:
         """Tests that run one of these lines."""
         return set().union(*(self.tests.get(place, set()) for place in places))
 
+    def naming(self, constant: str) -> set[str]:
+        """Tests in files that name a constant."""
+        files = {name.partition("::")[0] for name in self.seconds}
+        chosen = {file for file in files if lines_with(constant, file)}
+        return {name for name in self.seconds if name.partition("::")[0] in chosen}
+
     def within(self, names: list[str], budget: float) -> list[str]:
         """The first of these tests, until the budget is spent; at least one."""
         spent = list(accumulate(self.seconds[name] for name in names))

@@ -170,6 +170,47 @@ def test_every_kind_of_step_is_understood(steps: Any, groups: Any) -> None:
     assert find_interactions(plain(steps)) == groups
 
 
+def select(*units: int) -> Dense:
+    """The sum of some units."""
+    return dense([float(k in units) for k in range(4)])
+
+
+EITHER = Members((0.5, 0.5), ((select(0, 1),), (select(1, 2),)))  # of the same terms
+BOTH = Members((0.5, 0.5), ((Sort(2),), (Pointwise("tanh"),)))  # of terms of their own
+
+
+@pytest.mark.parametrize(
+    ("steps", "groups"),
+    [
+        ((EITHER,), SINGLES[:3]),
+        ((Pointwise("tanh"), EITHER), SINGLES[:3]),
+        ((Sort(2), Members((0.5, 0.5), ((select(0),), (select(1),)))), PAIRS[:1]),
+        ((BOTH, select(0)), PAIRS[:1]),
+        ((BOTH, select(3)), PAIRS[1:]),
+        ((BOTH, select(0, 3)), PAIRS),
+        ((Members((0.5, 0.5), ((Pointwise("tanh"),), (EYE,))), select(1)), SINGLES[1:2]),
+    ],
+)
+def test_a_sum_of_members_reads_what_one_of_them_reads(steps: Any, groups: Any) -> None:
+    assert find_interactions(plain(steps)) == groups
+
+
+@pytest.mark.parametrize(("most", "groups"), [(6, PAIRS[:1]), (5, (tuple(NAMES),))])
+def test_terms_are_taken_together_once_there_are_more_than_the_most(
+    most: int, groups: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two pairs and four single columns."""
+    monkeypatch.setattr(interactions, "MOST_TERMS", most)
+    assert find_interactions(plain((BOTH, select(0)))) == groups
+
+
+def test_a_column_counts_if_the_residual_of_one_output_does() -> None:
+    none = Dense(np.zeros((2, 4)), np.zeros(2))
+    residual = np.zeros((2, 4))
+    residual[1, 2] = 1.0
+    assert find_interactions(replace(plain((none,), 2), residual=residual)) == SINGLES[2:3]
+
+
 def test_outputs_that_are_sorted_are_no_sums() -> None:
     both = dense([1, 1, 0, 0], [0, 0, 1, 1])
     assert find_interactions(plain((both,), 2)) == SINGLES
@@ -196,5 +237,5 @@ def test_too_many_terms_are_taken_together(monkeypatch: pytest.MonkeyPatch) -> N
     with monkeypatch.context() as few:
         few.setattr(interactions, "MOST_TERMS", 3)
         assert find_interactions(frozen) == (tuple(NAMES),)
-    monkeypatch.setattr(interactions._Walk, "work", 100)
+    monkeypatch.setattr(interactions, "_MOST_WORK", 100)
     assert find_interactions(frozen) == (tuple(NAMES),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from isotone import Knots, MonotonicNetwork, Scaling, certify, freeze
+from isotone.inputs.knots import place_knots
 from networks import saturate
 
 RNG = np.random.default_rng(0)
@@ -192,3 +194,109 @@ def test_wrong_arguments_are_named() -> None:
         Knots(np.array([0.9]), Scaling.identity(1), 1)
     with pytest.raises(ValueError, match="must name each of 3 raw columns"):
         Knots(np.array([0, 2]), Scaling.identity(2), 3)
+
+
+def ends(codes: Knots, j: int) -> tuple[Fraction, Fraction]:
+    """Where the tile of a copy begins and ends, exactly."""
+    center, factor = (Fraction(float(a[j])) for a in (codes.scaling.center, codes.scaling.factor))
+    return center - 1 / factor, center + 1 / factor
+
+
+def test_no_tile_leaves_the_interval_between_its_knots() -> None:
+    """Exactly, for numbers of every size and distance; as computed it reaches ±1 at both."""
+    rng = np.random.default_rng(3)
+    low = rng.normal(size=4000) * 10.0 ** rng.uniform(-5, 5, 4000)
+    high = low + np.abs(low) * 2.0 ** rng.uniform(-45, 5, 4000)
+    pairs = np.stack([low, high], axis=1)
+    codes = Knots.at(pairs.tolist())
+    for j, (begin, end) in enumerate(pairs.tolist()):
+        first, last = ends(codes, j)
+        assert Fraction(begin) <= first < last <= Fraction(end)
+    assert np.all(codes.transform(pairs.T) == [[-1.0], [1.0]])
+
+
+def test_copies_are_given_by_whole_numbers_that_nobody_can_change() -> None:
+    given = np.arange(2, dtype=np.uint8)
+    codes = Knots(given, Scaling.identity(2), 2)
+    given[:] = 0
+    assert codes.columns.tolist() == [0, 1]
+    assert codes.columns.dtype == np.intp
+    with pytest.raises(ValueError, match="read-only"):
+        codes.columns[0] = 1
+    with pytest.raises(ValueError, match="by its number; got"):
+        Knots(np.array([0.0, 1.0]), Scaling.identity(2), 2)
+
+
+def tiled(columns: list[int], center: list[float]) -> Knots:
+    """Tiles of half-width one."""
+    n = len(center)
+    scaling = Scaling(np.zeros(n), np.zeros(n), np.ones(n), np.array(center), np.ones(n))
+    return Knots(np.array(columns), scaling, max(columns) + 1)
+
+
+def test_tiles_may_touch_but_neither_overlap_nor_be_out_of_order() -> None:
+    assert tiled([0, 0, 1, 1], [0.0, 2.0, 0.0, 2.0]).n_copies == 4
+    below = float(np.nextafter(2.0, 0.0))
+    for columns, center in (
+        ([0, 0], [0.0, below]),
+        ([0, 0, 1, 1], [0.0, 2.0, 0.0, below]),  # in the second column
+        ([0, 1, 1], [0.0, 0.0, below]),
+        ([0, 1, 0], [0.0, 10.0, 20.0]),  # far apart, but of another column between
+        ([0, 0], [2.0, 0.0]),
+    ):
+        with pytest.raises(ValueError, match="out of order, or their tiles overlap"):
+            tiled(columns, center)
+
+
+def test_every_logarithm_and_every_number_of_tiles_is_checked() -> None:
+    scaling = Scaling.fit([[1.0, 1.0], [2.0, 2.0]], ["standard", "log"])
+    with pytest.raises(ValueError, match="without logarithms"):
+        Knots(np.arange(2), scaling, 2)
+    for counts in ([0, 1, 1], [1, 0, 1], [1, 1, 0]):
+        with pytest.raises(ValueError, match="must be a whole number of at least 1"):
+            Knots.fit(X, counts)
+
+
+def test_values_are_spread_along_the_last_axis() -> None:
+    codes = Knots.at([[0.0, 1.0, 2.0], [5.0]])
+    assert codes.spread([3, 4]).tolist() == [3, 3, 4]
+    assert codes.spread([[1, 2], [3, 4], [5, 6]]).tolist() == [[1, 1, 2], [3, 3, 4], [5, 5, 6]]
+    for values in (1.0, [[1, 2, 3], [4, 5, 6]]):
+        with pytest.raises(ValueError, match="last axis must be the 2 raw columns"):
+            codes.spread(values)
+
+
+def test_stored_numbers_of_knots_are_those_of_a_linear_map() -> None:
+    scaling = Knots.at([[0.0, 1.0, 3.0], [5.0]]).scaling
+    assert scaling.log.tolist() == [False] * 3
+    assert scaling.offset.tolist() == [0.0] * 3
+    assert scaling.floor.tolist() == [1.0] * 3
+    assert scaling.center.tolist() == [0.5, 2.0, 5.0]
+
+
+def test_knots_too_close_to_their_neighbor_are_left_out_wherever_they_are() -> None:
+    after = float(np.nextafter(5.0, 6.0))
+    for knots, found in (
+        ([0.0, 5.0, after, 6.0], [0.0, 5.0, 6.0]),
+        ([0.0, 5.0, after], [0.0, after]),  # the last one is always kept
+        ([5.0, after, 6.0], [5.0, 6.0]),
+    ):
+        codes = Knots.at([knots])
+        assert codes.n_copies == len(found) - 1
+        assert np.all(np.diag(codes.transform([[k] for k in found[1:]])) == 1.0)
+        assert np.all(np.diag(codes.transform([[k] for k in found[:-1]])) == -1.0)
+    least = float(np.nextafter(np.finfo(float).tiny, 1.0))  # half of the narrowest tile
+    assert Knots.at([[0.0, 2 * least]]).transform([[0.0], [2 * least]]).tolist() == [[-1.0], [1.0]]
+
+
+def test_knots_are_at_equal_shares_of_the_roots_of_counts() -> None:
+    values = np.array([0.0, 1.0, 2.0, 3.0, 10.0, 11.0])
+    counts = np.array([900, 4, 1, 1, 25, 9])
+    for most in (1, 2, 3, 4):
+        found = place_knots(values, counts, most)
+        ranks = [sum(np.sqrt(counts[:k])) + np.sqrt(counts[k]) / 2 for k in range(6)]
+        shares = [ranks[0] + k * (ranks[5] - ranks[0]) / most for k in range(most + 1)]
+        np.testing.assert_allclose(found, np.interp(shares, ranks, values), rtol=1e-12)
+        assert len(found) == most + 1
+    for most in (5, 6, 100):  # so few values are knots, each of them
+        assert np.array_equal(place_knots(values, counts, most), values)

@@ -7,9 +7,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from isotone import Log, Scaling
+from isotone.inputs.scaling import as_numbers, finite_table, without_na
 
 KINDS: list[Any] = ["identity", "standard", "robust", "log", Log(offset=2.0, floor=1e-3)]
 
@@ -117,6 +119,7 @@ def test_bad_input_is_explained(X: Any, kinds: Any, message: str) -> None:
         ({"center": [True]}, "a list of numbers was expected"),
         ({"center": 1.0}, "a list of numbers was expected"),
         ({"log": ["a"]}, "must hold true or false"),
+        ({"log": [True, 1]}, "must hold true or false"),
     ],
 )
 def test_a_map_that_is_not_increasing_cannot_be_made(change: Any, message: str) -> None:
@@ -184,7 +187,8 @@ def test_slip_grows_with_reach_and_center_and_is_infinite_where_a_difference_ove
         np.testing.assert_allclose(scaling.slip(reach), expected, rtol=1e-12)
     for center, bounded in ((0.0, True), (0.5, False), (1.0, False), (-1.0, False)):
         flat = Scaling(**arrays(center=[center, 0.0], factor=[1e-308, 1.0]))
-        assert np.isfinite(flat.slip(reach)[0]) == bounded
+        assert (flat.slip(reach)[0] < 1.0) == bounded
+        assert (flat.slip(reach)[0] == np.inf) == (not bounded)
     assert np.isfinite(Scaling(**arrays(center=[1.0, 0.0], factor=[1e-306, 1.0])).slip(reach)[0])
 
 
@@ -220,3 +224,48 @@ def test_kinds_of_scaling_are_what_they_are_called() -> None:
             Scaling.fit(x[:, None], Log(floor=floor))
     with pytest.raises(ValueError, match=r"where log\(x \+ -1.0\) is undefined"):
         Scaling.fit(x[:, None], Log(offset=-1.0))
+    with pytest.raises(ValueError, match=r"where log\(x \+ inf\) is undefined"):
+        Scaling.fit(x[:, None], Log(offset=math.inf))
+
+
+def test_a_column_that_hardly_varies_is_only_shifted() -> None:
+    """Nor is there a warning: the reciprocal of so small a number is infinite."""
+    x = np.array([[0.0], [5e-324], [1e-323], [1.5e-323]])
+    assert Scaling.fit(x, "robust").factor.tolist() == [1.0]
+    assert Scaling.fit(x * 2.0**60, "robust").factor[0] > 2.0**1000
+
+
+def test_what_a_file_holds_may_be_whole_numbers_and_others() -> None:
+    data = arrays(center=[1, 2.5], offset=[0, 0], factor=[0.5, 3])
+    assert Scaling.from_dict(data).center.tolist() == [1.0, 2.5]
+    assert Scaling.from_dict(data).factor.tolist() == [0.5, 3.0]
+
+
+def test_the_missing_values_of_pandas_are_nan() -> None:
+    table = np.array([[1, pd.NA], [True, 2.5]], dtype=object)
+    np.testing.assert_array_equal(as_numbers(table), [[1.0, np.nan], [1.0, 2.5]])
+    assert without_na(np.array(["NAType", pd.NA], dtype=object))[0] == "NAType"
+    with pytest.raises(ValueError, match="not a numeric table"):
+        as_numbers(np.array([["NAType"]], dtype=object))
+
+
+def test_categories_are_no_numbers_whatever_they_look_like() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": pd.Categorical([1, 2])})
+    with pytest.raises(ValueError, match=r"not a numeric table \(.*hold categories\)"):
+        as_numbers(frame)
+
+
+def test_a_table_has_the_columns_that_are_named() -> None:
+    assert as_numbers([[1, 2]], ["a", "b"]).tolist() == [[1.0, 2.0]]
+    for X in ([[1]], [[1, 2, 3]], [1, 2]):
+        with pytest.raises(ValueError, match="must have rows and 2 columns: a, b"):
+            as_numbers(X, ["a", "b"])
+
+
+def test_the_first_number_that_is_not_finite_is_named() -> None:
+    X = np.zeros((4, 3))
+    X[1, 2], X[2, 0], X[1, 1] = np.inf, np.nan, np.nan
+    with pytest.raises(ValueError, match="column 1 is nan in row 1 "):
+        finite_table(X)
+    with pytest.raises(ValueError, match="feature 'b' is nan in row 1 "):
+        finite_table(X, ["a", "b", "c"])

@@ -124,7 +124,8 @@ class _Terms:
 class _Walk(Language[_Terms]):
     """The terms of the units, step by step."""
 
-    work = _MOST_WORK  # that is left
+    def __init__(self) -> None:
+        self.work = _MOST_WORK  # that is left
 
     def dense(self, step: Dense, h: _Terms) -> _Terms:
         return self._few(h, step.weight.size * len(h.columns)).through(step)

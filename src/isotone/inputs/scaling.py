@@ -7,6 +7,7 @@ Columns of similar size around zero: `"standard"` (mean and standard deviation).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
@@ -300,4 +301,5 @@ def _center_and_factor(v: Floats, weight: Floats | None) -> tuple[float, float]:
 
 def _reciprocal(spread: float) -> float:
     """1 / spread, or 1 for a constant column, which has nothing to scale."""
-    return float(1.0 / spread) if spread > 0 and np.isfinite(1.0 / spread) else 1.0
+    factor = 1.0 / float(spread) if spread > 0 else 1.0  # infinite, without a word, if it is tiny
+    return factor if math.isfinite(factor) else 1.0
