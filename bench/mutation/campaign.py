@@ -38,7 +38,7 @@ MODULES = [
     *("isotone.rounding", "isotone.elementary"),
     *(f"isotone.certificate.{name}" for name in ("bounds", "slopes", "verdicts", "certify")),
     *(f"isotone.certificate.{name}" for name in ("robustness", "coordinates", "along", "widths")),
-    "isotone.certificate.interactions",
+    *(f"isotone.certificate.{name}" for name in ("interactions", "ordered")),
     *(f"isotone.inputs.{name}" for name in ("knots", "scaling")),
 ]
 TESTS = [

@@ -108,7 +108,9 @@ class Sums:
     def times(self, weight: Floats) -> Sums:
         """The exact products, as numbers without a past."""
         ends = np.array([weight * self.low, weight * self.high])
-        unit = np.where(weight == 0, np.inf, _units_of(weight) * np.minimum(self.unit, _LARGEST))
+        with np.errstate(invalid="ignore"):  # zeros times an unknown unit
+            units = _units_of(weight) * np.minimum(self.unit, _LARGEST)
+        unit = np.where(weight == 0, np.inf, units)
         unit = np.where(unit < _LEAST_UNIT, 0.0, unit)
         return Sums(*_outward(ends.min(axis=0), ends.max(axis=0)), unit, np.zeros(unit.shape))
 
