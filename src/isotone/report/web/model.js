@@ -110,6 +110,9 @@ isotone.Network = class {
       (ends) => ends.map((x) => (x === null ? Infinity : x)),
     );
     this.sumsInParts = data.precision === "float32" && data.grid !== null;
+    this.index = new Int32Array(this.nFeatures);
+    this.phi = new Float64Array(this.nFeatures);
+    this.before = new Array(this.nFeatures); // the row that they are of
     this.size = 0; // multiplications for a row
     this.steps = this.chain(data.steps, "", true);
     this.residual = this.product("residual", data.slopes.length, true, this.sumsInParts ? 0 : undefined);
@@ -133,7 +136,7 @@ isotone.Network = class {
       case "dense":
         return this.dense(prefix, first);
       case "sort":
-        return (h) => this.sort(h, step.group_size);
+        return this.sort(step.group_size);
       case "pointwise":
         return this.pointwise(step.name, step.negative_slope);
       case "members":
@@ -145,10 +148,15 @@ isotone.Network = class {
     }
   }
 
+  /* Steps write into arrays of their own, row after row: making arrays takes longer than filling them. */
   dense(prefix, first) {
     const bias = this.array(`${prefix}bias`);
+    const sums = bias.slice();
     const add = this.product(`${prefix}weight`, bias.length, first);
-    return (h) => add(bias.slice(), h);
+    return (h) => {
+      sums.set(bias);
+      return add(sums, h);
+    };
   }
 
   /* Adds W h to a result in place. */
@@ -182,24 +190,32 @@ isotone.Network = class {
     };
   }
 
-  /* The same without parts and with nothing to round; four sums at once, each in its own order. */
+  /* The same without parts and with nothing to round; four sums at once, each in its own order. The weights
+     that four sums need lie side by side. */
   multiplyDoubles(table, nOut) {
     const nIn = table.length / nOut;
+    const beside = table.map((_, at) => {
+      const [j, part] = [4 * Math.floor(at / (4 * nIn)), at % (4 * nIn)];
+      return j + 3 < nOut ? table[(j + (part % 4)) * nIn + Math.floor(part / 4)] : table[at];
+    });
     const one = (result, h, j) => {
       let sum = result[j];
-      for (let k = 0, at = j * nIn; k < nIn; k += 1, at += 1) sum += table[at] * h[k];
+      for (let k = 0, at = j * nIn; k < nIn; k += 1, at += 1) sum += beside[at] * h[k];
       result[j] = sum;
     };
     return (result, h) => {
       let j = 0;
       for (; j + 3 < nOut; j += 4) {
-        let [s0, s1, s2, s3] = [result[j], result[j + 1], result[j + 2], result[j + 3]];
-        for (let k = 0, at = j * nIn; k < nIn; k += 1, at += 1) {
+        let s0 = result[j];
+        let s1 = result[j + 1];
+        let s2 = result[j + 2];
+        let s3 = result[j + 3];
+        for (let k = 0, at = j * nIn; k < nIn; k += 1, at += 4) {
           const x = h[k];
-          s0 += table[at] * x;
-          s1 += table[at + nIn] * x;
-          s2 += table[at + 2 * nIn] * x;
-          s3 += table[at + 3 * nIn] * x;
+          s0 += beside[at] * x;
+          s1 += beside[at + 1] * x;
+          s2 += beside[at + 2] * x;
+          s3 += beside[at + 3] * x;
         }
         result[j] = s0;
         result[j + 1] = s1;
@@ -222,34 +238,49 @@ isotone.Network = class {
   lookUp(table, nOut) {
     const { round, data } = this;
     this.size += 2 * this.nFeatures * nOut;
+    const several = data.counts.map((n) => n > 1);
     return (result, { index, phi }) => {
       for (let i = 0; i < phi.length; i += 1) {
         const still = 2 * index[i] * nOut;
-        for (let j = 0; j < nOut; j += 1) {
-          if (data.counts[i] > 1) result[j] = round(result[j] + table[still + j]);
-          result[j] = round(result[j] + round(table[still + nOut + j] * phi[i]));
-        }
+        const moves = still + nOut;
+        const x = phi[i];
+        for (let j = 0; several[i] && j < nOut; j += 1) result[j] = round(result[j] + table[still + j]);
+        for (let j = 0; j < nOut; j += 1) result[j] = round(result[j] + round(table[moves + j] * x));
       }
       return result;
     };
   }
 
   /* Groups in ascending order; small ones by insertion. */
-  sort(h, size) {
-    const sorted = h.slice();
-    if (size > 16) {
-      for (let start = 0; start < h.length; start += size) sorted.subarray(start, start + size).sort();
-      return sorted;
-    }
-    for (let start = 0; start < h.length; start += size) {
-      for (let k = start + 1; k < start + size; k += 1) {
-        const x = sorted[k];
-        let at = k - 1;
-        for (; at >= start && sorted[at] > x; at -= 1) sorted[at + 1] = sorted[at];
-        sorted[at + 1] = x;
+  sort(size) {
+    const own = this.own();
+    return (h) => {
+      const sorted = own(h);
+      for (let start = 0; start < h.length; start += size) {
+        if (size > 16) sorted.subarray(start, start + size).sort();
+        else this.insert(sorted, start, start + size);
       }
+      return sorted;
+    };
+  }
+
+  insert(sorted, start, end) {
+    for (let k = start + 1; k < end; k += 1) {
+      const x = sorted[k];
+      let at = k - 1;
+      for (; at >= start && sorted[at] > x; at -= 1) sorted[at + 1] = sorted[at];
+      sorted[at + 1] = x;
     }
-    return sorted;
+  }
+
+  /* Copies into one array, made when its length is known. */
+  own() {
+    let copy = new Float64Array(0);
+    return (h) => {
+      if (copy.length !== h.length) copy = new Float64Array(h.length);
+      copy.set(h);
+      return copy;
+    };
   }
 
   pointwise(name, slope) {
@@ -263,17 +294,24 @@ isotone.Network = class {
       sigmoid: (h) => 1 / (1 + exp(-h)),
       softplus,
     }[name];
-    return (h) => h.map((x) => this.round(activation(x)));
+    const [own, { round }] = [this.own(), this];
+    return (h) => {
+      const units = own(h);
+      for (let k = 0; k < units.length; k += 1) units[k] = round(activation(units[k]));
+      return units;
+    };
   }
 
   /* w0 m0(h) + w1 m1(h) + ..., products rounded before they are added. */
   members(weights, members) {
     const { round } = this;
-    const part = (h, k) => members[k](h).map((x) => round(weights[k] * x));
+    const own = this.own();
     return (h) => {
-      const sum = part(h, 0);
+      const sum = own(members[0](h));
+      for (let i = 0; i < sum.length; i += 1) sum[i] = round(weights[0] * sum[i]);
       for (let k = 1; k < members.length; k += 1) {
-        part(h, k).forEach((x, i) => { sum[i] = round(sum[i] + x); });
+        const part = members[k](h);
+        for (let i = 0; i < sum.length; i += 1) sum[i] = round(sum[i] + round(weights[k] * part[i]));
       }
       return sum;
     };
@@ -364,19 +402,23 @@ isotone.Network = class {
 
   /* The copies that move, and where they are: those are the inputs of a network without others. */
   cells(row) {
-    const index = new Int32Array(this.nFeatures);
-    const phi = new Float64Array(this.nFeatures);
+    const { index, phi, before } = this;
     for (let i = 0; i < phi.length; i += 1) {
+      if (Object.is(before[i], row[i])) continue; // of row after row, few numbers change
       index[i] = this.copy(i, row[i]);
       phi[i] = this.snap(i, row[i], index[i]);
+      before[i] = row[i];
     }
-    return this.data.ends ? { index, phi } : phi;
+    return this.data.ends ? this : phi;
   }
 
   /* Scores of one raw row, an array with one entry per output. */
   score(row) {
     const u = this.cells(row);
-    return Array.from(this.residual(this.steps(u).slice(), u), (x) => x + 0);
+    const z = this.residual(this.steps(u), u);
+    const scores = [];
+    for (let j = 0; j < z.length; j += 1) scores.push(z[j] + 0);
+    return scores;
   }
 
   /* Probabilities of the classes, from logits. */
