@@ -2,10 +2,10 @@
 
 Question: does a report keep up with the screen, 60 times a second?
 Data: the gallery's reports, and one of a model of 100 columns.
-Method: Chromium without a window shows the first screen, and the first slider moves with every
-frame for some seconds. Late frames come more than 20 ms after the one before; *script* is what
-drawing the frame took in JavaScript.
-Run time: half a minute once `make docs` has made the gallery. Needs Chromium and playwright. The
+Method: Chromium without a window shows the first screen, and the first slider, or that of the
+threshold, moves with every frame for some seconds. Late frames come more than 20 ms after the one
+before; *script* is what drawing the frame took in JavaScript.
+Run time: two minutes once `make docs` has made the gallery. Needs Chromium and playwright. The
 processor does a graphics card's work, so that other programs on it cost frames.
 """
 
@@ -17,6 +17,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,9 @@ from isotone import MonotonicNetwork, freeze
 
 SIZES = {"laptop": (1400, 940), "tablet": (820, 1180), "phone": (390, 844)}
 _LATE = 20.0  # milliseconds; a frame has 16.7
-_DRAG = """async (seconds) => {
-  const slider = document.querySelector('.card input[type=range]');
+SLIDERS = {"slider": ".card input[type=range]", "threshold": "#threshold"}
+_DRAG = """async ([place, seconds]) => {
+  const slider = document.querySelector(place);
   const [low, high] = [Number(slider.min), Number(slider.max)];
   const gaps = [], scripts = [], start = performance.now();
   const draw = isotone.app.drawLive.bind(isotone.app);
@@ -78,15 +80,31 @@ def pages(folder: Path) -> Iterator[Path]:
     yield page
 
 
-def drag(browser: Any, page: Path, size: tuple[int, int], seconds: float) -> dict[str, Any]:
-    """Gaps between frames and times of scripts, in milliseconds."""
+def drag(
+    browser: Any, page: Path, size: tuple[int, int], place: str, seconds: float
+) -> dict[str, Any] | None:
+    """Gaps between frames and times of scripts, in milliseconds; None without such a slider."""
     opened = browser.new_page(viewport={"width": size[0], "height": size[1]})
     opened.goto(page.resolve().as_uri())
     opened.wait_for_function("() => isotone.app.pending === null")
-    opened.evaluate(_DRAG, 1.0)  # the page learns how much it may draw
-    found: dict[str, Any] = opened.evaluate(_DRAG, seconds)
+    if not opened.locator(place).count():
+        return None
+    opened.evaluate(_DRAG, [place, 1.0])  # the page learns how much it may draw
+    found: dict[str, Any] = opened.evaluate(_DRAG, [place, seconds])
     opened.close()
     return found
+
+
+def measure(browser: Any, page: Path, seconds: float) -> Iterator[list[str]]:
+    """The rows of a page: every screen, and all that can be dragged there."""
+    for (screen, size), (name, place) in product(SIZES.items(), SLIDERS.items()):
+        found = drag(browser, page, size, place, seconds)
+        if found is None:
+            continue
+        gaps = np.array(found["gaps"])
+        late, rate = 100 * np.mean(gaps > _LATE), 1000 / gaps.mean()
+        numbers = [f"{rate:.1f}", f"{late:.1f}", f"{gaps.max():.0f}"]
+        yield [page.stem, screen, name, *numbers, f"{np.median(found['scripts']):.1f}"]
 
 
 def main() -> None:
@@ -99,16 +117,13 @@ def main() -> None:
     if executable is None:
         raise SystemExit("this needs Chromium (Debian: apt-get install chromium)")
     options = ["--no-sandbox"] if os.geteuid() == 0 else []
-    table = Table("report", "screen", "frames/s", "late, %", "longest, ms", "script, ms: median")
+    heads = ["frames/s", "late, %", "longest, ms", "script, ms: median"]
+    table = Table("report", "screen", "dragged", *heads)
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as folder:
         browser = playwright.chromium.launch(executable_path=executable, args=options)
         for page in pages(Path(folder)):
-            for name, size in SIZES.items():
-                found = drag(browser, page, size, seconds)
-                gaps = np.array(found["gaps"])
-                late, rate = 100 * np.mean(gaps > _LATE), 1000 / gaps.mean()
-                numbers = [f"{rate:.1f}", f"{late:.1f}", f"{gaps.max():.0f}"]
-                table.add_row(page.stem, name, *numbers, f"{np.median(found['scripts']):.1f}")
+            for row in measure(browser, page, seconds):
+                table.add_row(*row)
         browser.close()
     Console(width=100).print(table, f"isotone {isotone.__version__}")
 

@@ -1,20 +1,20 @@
 "use strict";
 /* What the model answers for the current row. */
 isotone.answer = (app) => {
-  const { node, format, percent } = isotone.charts;
+  const { node, become, format, percent } = isotone.numbers;
   const { view, scores, judge, data } = app;
   const { classes, probability } = data.outcomes;
   const value = app.show(scores);
   const shown = view.probability ? percent(value, 4) : format(value, view.points ? 4 : 6);
   const chosen = judge ? classes[judge.decide(scores)] : null;
-  app.headline.replaceChildren(
+  become(app.headline, [
     ...(app.views.length === 1 ? [node("p", { class: "what", text: view.name })] : []), // else it is chosen above
     node("p", { class: "big", text: shown }),
     ...(view.probability ? likely() : []),
-  );
-  app.detail.replaceChildren(...(judge ? decision() : error()));
+  ]);
+  become(app.detail, judge ? decision() : error());
   const also = chosen === null ? [] : [node("span", { text: `decision: ${chosen}` })];
-  app.pin.replaceChildren(node("strong", { text: shown }), ...also);
+  become(app.pin, [node("strong", { text: shown }), ...also]);
 
   /* Bars for the probability, and those of all classes. */
   function likely() {

@@ -152,6 +152,26 @@ isotone.charts = (() => {
     }
   }
 
+  /* Draw the plot of a chart anew: parts that look as before stay as they are, so that the browser has less to do. */
+  function again(chart, draw) {
+    chart.series = [];
+    chart.plot.used = 0;
+    draw(chart);
+    while (chart.plot.childNodes.length > chart.plot.used) chart.plot.lastChild.remove();
+  }
+
+  /* The next part of a plot: the one that was drawn there before, with what has changed, or a new one. */
+  function put({ plot }, name, attributes) {
+    const old = plot.childNodes[plot.used]; // none in a plot that is never drawn again
+    plot.used += 1;
+    if (old && old.tagName === name) {
+      for (const [key, value] of Object.entries(attributes)) {
+        if (old.getAttribute(key) !== String(value)) old.setAttribute(key, value);
+      }
+    } else if (old) old.replaceWith(node(name, attributes));
+    else plot.append(node(name, attributes));
+  }
+
   /* A pixel that a browser can read, also of what lies far outside the chart. */
   function near(pixel) {
     return Math.min(Math.max(pixel, -1e6), 1e6);
@@ -175,9 +195,7 @@ isotone.charts = (() => {
   function line(chart, points, kind, name) {
     tell(chart, name, kind, points);
     const drawn = points.map(([x, y]) => [chart.xs.of(x), y === null ? NaN : chart.ys.of(y)]);
-    const made = node("path", { class: `line ${kind}`, d: path(drawn) });
-    chart.plot.append(made);
-    return made;
+    put(chart, "path", { class: `line ${kind}`, d: path(drawn) });
   }
 
   /* The area between two lines of points [x, low, high], kept inside the chart. */
@@ -186,7 +204,7 @@ isotone.charts = (() => {
     const inside = (v) => Math.min(Math.max(ys.of(v), ys.to), ys.from);
     const upper = points.map(([x, , high]) => [xs.of(x), inside(high)]);
     const lower = points.map(([x, low]) => [xs.of(x), inside(low)]).reverse();
-    chart.plot.append(node("path", { class: `band ${kind}`, d: `${path([...upper, ...lower])}Z` }));
+    put(chart, "path", { class: `band ${kind}`, d: `${path([...upper, ...lower])}Z` });
   }
 
   /* Outlines of a histogram with the given shares in equal bins from low to high. */
@@ -199,8 +217,8 @@ isotone.charts = (() => {
     });
     points.push([high, 0]);
     const drawn = points.map(([x, y]) => [chart.xs.of(x), chart.ys.of(y)]);
-    chart.plot.append(node("path", { class: `fill ${kind}`, d: `${path(drawn)}Z` }));
-    chart.plot.append(node("path", { class: `line ${kind}`, d: path(drawn) }));
+    put(chart, "path", { class: `fill ${kind}`, d: `${path(drawn)}Z` });
+    put(chart, "path", { class: `line ${kind}`, d: path(drawn) });
   }
 
   function rule(chart, { x, y, kind, text }) {
@@ -212,7 +230,7 @@ isotone.charts = (() => {
     const ends = vertical
       ? { x1: p, x2: p, y1: ys.from, y2: ys.to }
       : { x1: xs.from, x2: xs.to, y1: p, y2: p };
-    chart.plot.append(node("line", { class: `rule ${kind || ""}`, ...ends }));
+    put(chart, "line", { class: `rule ${kind || ""}`, ...ends });
     if (text) {
       const late = vertical && p > (xs.from + xs.to) / 2;
       const place = vertical
@@ -234,14 +252,14 @@ isotone.charts = (() => {
     tell(chart, name, kind, points, false);
     const draw = SHAPES[shape % SHAPES.length];
     const d = points.map(([x, y]) => draw(near(chart.xs.of(x)), near(chart.ys.of(y)), r)).join("");
-    chart.plot.append(node("path", { class: `marks ${kind}`, d }));
+    put(chart, "path", { class: `marks ${kind}`, d });
   }
 
   function errorBars(chart, points, kind) {
     const { xs, ys } = chart;
     const inside = (v) => Math.min(Math.max(ys.of(v), ys.to), ys.from);
     const d = points.map(([x, y, e]) => `M${xs.of(x)} ${inside(y - e)}V${inside(y + e)}`).join("");
-    chart.plot.append(node("path", { class: `line thin ${kind}`, d }));
+    put(chart, "path", { class: `line thin ${kind}`, d });
   }
 
   /* Names with the look of their lines, below a chart. */
@@ -289,7 +307,7 @@ isotone.charts = (() => {
   }
 
   return {
-    node, format, percent, count, extent, frame, line, band, steps, rule, marks, errorBars, legend,
+    node, format, percent, count, extent, frame, again, line, band, steps, rule, marks, errorBars, legend,
     shorten, place, inside, scrolling, plain, tell, drag,
   };
 })();

@@ -54,7 +54,8 @@ isotone.controls = (() => {
       if (from !== box) box.value = typed(raw);
       slider.setAttribute("aria-valuetext", plain(raw));
       const side = raw < control.low ? "below all rows" : raw > control.high ? "above all rows" : "";
-      outside.textContent = side && !app.data.sample ? "unusual" : side;
+      const said = side && !app.data.sample ? "unusual" : side;
+      if (outside.textContent !== said) outside.textContent = said; // else the card would be laid out anew
     };
     const set = (raw, from) => {
       app.setFeature(i, raw);

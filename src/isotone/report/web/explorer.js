@@ -12,6 +12,7 @@ isotone.Explorer = class {
     this.curved = this.strongest(48);
     this.nPoints = Math.min(Math.max(Math.floor(6e7 / this.network.size / this.curved.length), 24), 96);
     this.budget = 1e6; // multiplications while a slider moves; follows the machine
+    this.growth = 1.1; // of the budget after a frame in time
     this.widgets = [];
     this.listeners = []; // draw what may wait
     this.live = []; // draw while a slider moves
@@ -262,13 +263,23 @@ isotone.Explorer = class {
     this.pending = setTimeout(() => this.drawRest(this.work(), 0), this.cost > 12 ? 140 : 0);
   }
 
-  /* One frame of a slider that moves; takes half of its 16 ms, by as many points as that allows. */
+  /* One frame of a slider that moves, and a look at when the next one comes. */
   drawLive() {
     this.frame = null;
     const start = performance.now();
     this.live.forEach((listener) => listener(this));
-    const factor = 8 / Math.max(performance.now() - start, 1);
-    this.budget = Math.min(Math.max(this.budget * Math.min(Math.max(factor, 0.6), 1.4), 1e5), 2e7);
+    const took = performance.now() - start;
+    const shown = document.timeline.currentTime;
+    requestAnimationFrame(() => this.pace(took, document.timeline.currentTime - shown));
+  }
+
+  /* As many points as the browser shows 60 times a second: fewer after a frame that came late or took more
+     than half of its time to draw; more, but slowly once one was late, after others. */
+  pace(took, gap) {
+    const late = gap > 20;
+    if (late) this.growth = 1.005;
+    const factor = late ? 0.7 : Math.min(8 / Math.max(took, 1), this.growth);
+    this.budget = Math.min(Math.max(this.budget * Math.max(factor, 0.6), 1e5), 2e7);
   }
 
   * work() {

@@ -19,6 +19,33 @@ isotone.numbers = (() => {
     return made;
   }
 
+  /* Give an element these children, by changing those that it has where they differ: the browser styles and lays
+     out only that. Children must not have listeners. */
+  function become(place, children) {
+    children.forEach((child, k) => {
+      const old = place.childNodes[k];
+      if (!old) place.append(child);
+      else if (old.nodeName !== child.nodeName) old.replaceWith(child);
+      else if (old.nodeType === Node.TEXT_NODE) {
+        if (old.data !== child.data) old.data = child.data;
+      } else {
+        resemble(old, child);
+        become(old, [...child.childNodes]);
+      }
+    });
+    while (place.childNodes.length > children.length) place.lastChild.remove();
+  }
+
+  /* Give an element the attributes of another; its style as the policy of the page allows. */
+  function resemble(old, { attributes, style }) {
+    const names = [...attributes].map(({ name }) => name);
+    [...old.attributes].forEach(({ name }) => { if (!names.includes(name)) old.removeAttribute(name); });
+    for (const { name, value } of attributes) {
+      if (name !== "style" && old.getAttribute(name) !== value) old.setAttribute(name, value);
+    }
+    if (old.style.cssText !== style.cssText) old.style.cssText = style.cssText;
+  }
+
   /* A number for people: a few digits, thousands apart, powers of ten where it is long. */
   function format(x, digits = 4) {
     if (x === null || Number.isNaN(x)) return "–";
@@ -71,7 +98,7 @@ isotone.numbers = (() => {
     return text.length <= most ? text : `${text.slice(0, Math.max(most - 1, 3))}…`;
   }
 
-  return { node, format, percent, count, atLeast, plain, extent, shorten };
+  return { node, become, format, percent, count, atLeast, plain, extent, shorten };
 })();
 
 /* A number with four digits or more, rounded toward side (-1 down, 1 up), so that what is printed

@@ -24,14 +24,26 @@ isotone.panels = (() => {
     const about = explain ? hint(explain) : null;
     const made = node("figure", {}, [node("h3", { text: title }), about, picture]);
     const enlarge = node("button", { type: "button", class: "save", onclick: () => resize() });
+    let [near, width, measuredAt] = [false, 0, null];
+    new IntersectionObserver((found) => {
+      near = found.at(-1).isIntersecting;
+    }, { rootMargin: "100px" }).observe(made);
     name();
     place.append(made);
-    return redraw;
+    return Object.assign(redraw, { seen: () => near });
+
+    /* Measured once for every width of the window: reading it makes the browser lay out the page. */
+    function widthNow() {
+      if (measuredAt !== window.innerWidth && picture.clientWidth > 0) {
+        width = picture.clientWidth;
+        measuredAt = window.innerWidth;
+      }
+      return Math.min(Math.max(width, 270), made.classList.contains("wide") ? 1300 : 620);
+    }
 
     function redraw() {
       made.hidden = false;
-      const most = made.classList.contains("wide") ? 1300 : 620;
-      const drawn = draw(Math.min(Math.max(picture.clientWidth, 270), most));
+      const drawn = draw(widthNow());
       made.hidden = drawn === null;
       if (!drawn) return;
       const parts = drawn.flatMap((each) => (each.svg ? [each.svg, isotone.downloads(() => each)] : [each]));
@@ -43,6 +55,7 @@ isotone.panels = (() => {
     function resize() {
       made.classList.toggle("wide");
       picture.replaceChildren(); // a wide chart would keep its column wide
+      measuredAt = null;
       name();
       redraw();
       enlarge.focus();

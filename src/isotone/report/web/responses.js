@@ -50,21 +50,27 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
   cards.forEach((card, k) => {
     const { control, samples } = responses[k];
     vertical = control.full ? ownSpan(control, samples) : shared;
-    const state = `${app.version} ${control.axis} ${samples.length} ${widths[k]} ${vertical.low} ${vertical.high}`;
-    if (card.drawn === state) return;
     width = widths[k];
     height = card.card.classList.contains("wide") ? 340 : 168;
-    const chart = control.kind === "number" ? curve(control, samples) : bars(control, samples);
+    const axes = `${view.name} ${control.axis} ${width} ${height} ${vertical.low} ${vertical.high}`;
+    const state = `${app.version} ${samples.length} ${axes}`;
+    if (card.drawn === state) return;
+    if (card.axes !== axes) frame(card, control);
+    isotone.charts.again(card.chart, (chart) => (control.kind === "number" ? curve : bars)(chart, control, samples));
+    Object.assign(card, { drawn: state, axes });
+  });
+
+  /* Axes in place of those that a card has; they last until these or its width change. */
+  function frame(card, control) {
+    const chart = control.kind === "number" ? forNumbers(control) : forLabels(control);
     if (card.chart) card.chart.svg.remove(); // alone: the buttons beside it may have the focus
     card.chart = chart;
     card.picture.prepend(chart.svg);
     if (!card.saves) card.picture.append(card.saves = tools(card));
-    if (card.track) {
-      card.track.style.marginLeft = `${chart.xs.from - 9}px`;
-      card.track.style.marginRight = `${width - chart.xs.to - 9}px`;
-    }
-    card.drawn = state;
-  });
+    if (!card.track) return;
+    card.track.style.marginLeft = `${chart.xs.from - 9}px`;
+    card.track.style.marginRight = `${width - chart.xs.to - 9}px`;
+  }
 
   /* Downloads, a button that zooms, and one that gives the card the width of all columns. */
   function tools(card) {
@@ -123,10 +129,26 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
     });
   }
 
-  function curve(control, samples) {
-    const i = control.feature;
+  function forNumbers(control) {
     const chart = empty(control, isotone.alongFeature(network, control));
     if (control.density) density(chart, control);
+    isotone.charts.drag(chart.svg, (event) => follow(event, chart, control));
+    return chart;
+  }
+
+  function forLabels(control) {
+    const { labels } = control;
+    const letters = Math.max(3, Math.floor((width - 70) / labels.length / 7));
+    return empty(control, {
+      low: -0.5,
+      high: labels.length - 0.5,
+      ticks: labels.map((_, c) => c),
+      format: (c) => shorten(labels[c], letters),
+    });
+  }
+
+  function curve(chart, control, samples) {
+    const i = control.feature;
     const here = network.position(i, app.row[i]);
     const lacks = app.lacks(control); // then nothing is certified along the column, and no point of it is the row's
     if (!lacks) isotone.charts.band(chart, samples.map(({ value }) => {
@@ -139,8 +161,6 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
     const [low, high] = control.axis.map((t) => network.back(i, t));
     const now = Math.min(Math.max(app.row[i], low), high);
     if (!lacks) isotone.charts.marks(chart, [[now, app.show(app.scores)]], "current", 0, 5);
-    isotone.charts.drag(chart.svg, (event) => follow(event, chart, control));
-    return chart;
   }
 
   function threshold(chart) {
@@ -175,15 +195,7 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
     chart.grid.append(node("path", { class: "density", d }));
   }
 
-  function bars(control, samples) {
-    const n = samples.length;
-    const letters = Math.max(3, Math.floor((width - 70) / n / 7));
-    const chart = empty(control, {
-      low: -0.5,
-      high: n - 0.5,
-      ticks: samples.map(({ value }) => value),
-      format: (c) => shorten(control.labels[c], letters),
-    });
+  function bars(chart, control, samples) {
     threshold(chart);
     isotone.charts.tell(chart, view.name, isotone.viewHue(app), samples.map(({ value, scores }) => [value, app.show(scores)]), false);
     isotone.drawRival(app, chart, control);
@@ -192,6 +204,5 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
       const look = is ? ["current", 0, 5] : [isotone.viewHue(app), 2, 4];
       isotone.charts.marks(chart, [[value, app.show(scores)]], ...look);
     });
-    return chart;
   }
 };

@@ -69,7 +69,7 @@ isotone.start = (data) => {
       isotone.drawResponses(app, cards.slice(k, k + 4), curves.slice(k, k + 4), responses);
       yield;
     }
-    if (app.threshold) app.threshold.draw();
+    if (app.threshold) yield* follow(app.threshold);
     heat.draw();
     yield;
     app.drawnAt = document.body.clientWidth;
@@ -78,6 +78,15 @@ isotone.start = (data) => {
     drawn = state;
     for (const redraw of still) {
       redraw();
+      yield;
+    }
+  }
+
+  /* The threshold, and the figures that follow it; those off the screen waited until now. */
+  function* follow(threshold) {
+    threshold.draw();
+    for (const each of threshold.late()) {
+      threshold.follow(each);
       yield;
     }
   }

@@ -7,7 +7,7 @@ isotone.Threshold = class {
     this.app = app;
     this.stops = app.data.stops;
     this.k = this.stops.start;
-    this.listeners = [];
+    this.listeners = []; // figures that follow the threshold
     this.slider = node("input", {
       type: "range", id: "threshold", min: 0, max: 1000, step: 1, "aria-label": "threshold",
     });
@@ -54,8 +54,9 @@ isotone.Threshold = class {
     this.app.changed();
   }
 
-  onMove(listener) {
-    this.listeners.push(listener);
+  /* Draw a figure, as isotone.panels.panel gives it, when the threshold moves. */
+  onMove(figure) {
+    this.listeners.push({ figure, told: null });
   }
 
   get value() {
@@ -105,15 +106,28 @@ isotone.Threshold = class {
     const { app } = this;
     const [low, high] = this.ends();
     this.slider.value = (1000 * (this.value - low)) / (high - low);
-    const chart = this.chart(this.widthNow());
-    this.shown = chart;
-    this.saves ||= isotone.downloads(() => this.shown, "scores and threshold");
-    this.picture.replaceChildren(chart.svg, this.saves);
-    if (this.legend.childElementCount !== this.names.length) this.legend.replaceChildren(...isotone.charts.legend(this.names).children);
+    const width = this.widthNow();
+    if (!this.shown || this.shown.width !== width) this.frame(width);
+    isotone.charts.again(this.shown, (chart) => this.fill(chart));
+    if (this.told === this.state) return;
+    this.told = this.state;
     this.tell();
-    const state = `${this.k} ${this.measuredAt} ${app.view.name}`;
-    if (state !== this.told) this.listeners.forEach((listener) => listener(this));
-    this.told = state;
+    this.late(true).forEach((each) => this.follow(each));
+  }
+
+  /* What figures show: a threshold, at a width, in a view. */
+  get state() {
+    return `${this.k} ${this.measuredAt} ${this.app.view.name}`;
+  }
+
+  /* Figures that show another threshold; those on the screen, or all. */
+  late(seen = false) {
+    return this.listeners.filter(({ figure, told }) => told !== this.state && (!seen || figure.seen()));
+  }
+
+  follow(each) {
+    each.figure();
+    each.told = this.state;
   }
 
   /* Measured once for every width of the window. */
@@ -125,30 +139,43 @@ isotone.Threshold = class {
     return this.width || 230;
   }
 
-  /* Scores by class, the line to drag, and where the current row is. */
-  chart(width) {
+  /* Scores by class. */
+  parts() {
+    return Object.entries(this.app.data.statistics.outputs[0].histogram.parts).filter(([, part]) => part.share.length);
+  }
+
+  /* The axes, and the names of the classes below. */
+  frame(width) {
     const { charts } = isotone;
-    const { app } = this;
-    const found = app.data.statistics.outputs[0].histogram;
-    const parts = Object.entries(found.parts).filter(([, part]) => part.share.length);
+    const parts = this.parts();
     const top = Math.max(...parts.flatMap(([, part]) => part.share), 1e-9);
     const [low, high] = this.ends();
     const chart = charts.frame({
       width, height: 112, bottom: 20, top: 4, right: 10, title: "scores by class, and the threshold",
       x: { low, high, name: "score" }, y: { low: 0, high: 1.1 * top, format: (v) => charts.percent(v) },
     });
-    parts.forEach(([name, part], c) => charts.steps(chart, found.low, found.high, part.share, isotone.hue(name, c), name));
-    this.names = parts.map(([name], c) => ({ name, kind: isotone.hue(name, c) }));
+    const names = parts.map(([name], c) => ({ name, kind: isotone.hue(name, c) }));
+    this.legend.replaceChildren(...charts.legend(names).children);
+    charts.drag(chart.svg, (event) => {
+      const [share] = charts.place(event, chart);
+      this.moveTo(this.nearest(this.at(share)));
+    });
+    this.align(chart, width);
+    this.shown = chart;
+    this.saves ||= isotone.downloads(() => this.shown, "scores and threshold");
+    this.picture.replaceChildren(chart.svg, this.saves);
+  }
+
+  /* Scores by class, the line to drag, and where the current row is. */
+  fill(chart) {
+    const { charts } = isotone;
+    const { app } = this;
+    const { low: from, high: to } = app.data.statistics.outputs[0].histogram;
+    const [low, high] = this.ends();
+    this.parts().forEach(([name, part], c) => charts.steps(chart, from, to, part.share, isotone.hue(name, c), name));
     const now = Math.min(Math.max(app.scores[0], low), high);
     charts.marks(chart, [[now, 0]], "current", 1, 6);
     charts.rule(chart, { x: this.value, kind: "handle" });
-    const follow = (event) => {
-      const [share] = charts.place(event, chart);
-      this.moveTo(this.nearest(this.at(share)));
-    };
-    charts.drag(chart.svg, follow);
-    this.align(chart, width);
-    return chart;
   }
 
   /* The slider lies under the chart. */
