@@ -8,8 +8,8 @@ drawn calls (`tests/crafted.py`): models and rows of every kind, several threads
 Python threads on one engine, arguments that lie. The first finding ends the process. Nothing of
 ours is suppressed; the sanitizer for threads does not report what libraries do that were built
 without it.
-Run time: with 2,000 drawn calls about five minutes for each on two cores that others used as well,
-two of them for the build.
+Run time: the build takes one and a half minutes on two cores, 1,400 drawn calls under the
+sanitizer for threads six; the whole was not timed.
 """
 
 from __future__ import annotations
