@@ -164,3 +164,16 @@ def test_the_ends_of_steps_are_changed_in_every_member() -> None:
             change((Sort(2),), half)
     with pytest.raises(ValueError, match="at this end of the network; got None"):
         change_last((residual_block(1.0, 1.0, member),), half)
+
+
+def test_members_become_parts_of_one_sum() -> None:
+    """The first starts it and the others go on; between them the units are what they were."""
+    steps = ((dense(2, 4),), (dense(3, 4), Pointwise("relu"), dense(2, 3)), (dense(2, 4),))
+    found = flatten((Members((0.5, -0.25, 2.0), steps), dense(1, 2)), 4, None)
+    assert [(i.kind, i.n_in, i.n_out) for i in found] == [
+        *(("fork", 4, 4), ("dense", 4, 2), ("part", 2, 4)),
+        *(("dense", 4, 3), ("pointwise", 3, 3), ("dense", 3, 2), ("part", 2, 4)),
+        *(("dense", 4, 2), ("join", 2, 2), ("dense", 2, 1)),
+    ]
+    sums = [(i.keep, i.add) for i in found if i.kind in ("part", "join")]
+    assert sums == [(0.0, 0.5), (1.0, -0.25), (1.0, 2.0)]
