@@ -5,7 +5,7 @@ Data: all mutants of `bench.mutation.mutants`, or a share of them, drawn from th
 other modules and tests by --modules and --tests.
 Claim: every one is noticed, or listed with the reason why it changes nothing that is promised in
 `tests/equivalent_mutants.toml`. The exit code says so.
-Run time: 12 minutes on a core that others used as well.
+Run time: 12 minutes for 1,209 mutants, on a core that others used as well.
 
 Libraries are loaded and tests collected once. Then every mutant runs in a fork of this process, in
 which the code is exchanged in memory, until a test fails or time is up.
@@ -40,12 +40,13 @@ MODULES = [
     *(f"isotone.certificate.{name}" for name in ("robustness", "coordinates", "along", "widths")),
     *(f"isotone.certificate.{name}" for name in ("interactions", "ordered")),
     *(f"isotone.inputs.{name}" for name in ("knots", "scaling")),
-    "isotone.frozen.reference",
+    *("isotone.frozen.reference", "isotone.frozen.program"),
 ]
 TESTS = [
     *("tests/certificate", "tests/test_rounding.py", "tests/freezing/test_fixed.py"),
     *("tests/test_elementary.py", "tests/inputs/test_knots.py", "tests/inputs/test_scaling.py"),
     *("tests/frozen/test_reference.py", "tests/frozen/test_frozen.py"),
+    "tests/frozen/test_program.py",
 ]
 TOO_SLOW = "exported_headers or fits_the_absolute or worker_killed or test_limits or flipped_bit"
 _PATIENCE = 5.0  # times as long as tests take without a mutant, until it counts as killed
