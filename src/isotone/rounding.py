@@ -174,7 +174,7 @@ def gamma(n: int, unit: float) -> float:
 class MatrixNorms:
     """Upper bounds on sums, and exact maxima, of the absolute entries of a matrix.
 
-    Those of several matrices have an axis for them in front.
+    Those of several matrices have a leading axis for them.
     """
 
     column_sum: Floats
@@ -198,7 +198,7 @@ class MatrixNorms:
 
     @cached_property
     def each_and_sum(self) -> Floats:
-        """`row_growth`, and behind the outputs the 1-norm of all of them, (2, n_out + 1)."""
+        """`row_growth`, and after the outputs the 1-norm of all of them, (2, n_out + 1)."""
         return np.concatenate([self.row_growth, self.growth[..., 0, :, None]], axis=-1)
 
     @classmethod

@@ -85,7 +85,7 @@ def verify(path: str | Path, key: PublicKey, signature: str | Path | None = None
 
     Parameters
     ----------
-    signature : of the file; by default `path` with `.minisig` behind it
+    signature : of the file; by default `path` with `.minisig` appended
 
     Raises
     ------
@@ -113,8 +113,8 @@ def verify(path: str | Path, key: PublicKey, signature: str | Path | None = None
         )
     if number != key.number:
         raise SignatureError(
-            f"{str(beside)!r} is by the key {_name(number)}, not by {_name(key.number)}; give the "
-            "public key of the one who signed"
+            f"{str(beside)!r} was made with the key {_name(number)}, not with "
+            f"{_name(key.number)}; give the public key of whoever signed it"
         )
     if not key.agrees(own, _hash(Path(path))):
         raise SignatureError(f"{str(path)!r} is not the file that was signed; do not use it")
@@ -177,7 +177,7 @@ def _secret_bytes(path: Path) -> bytes:
     data = _decoded(_second(path), 158, "a secret key")
     if data[:2] != _KEY or data[2:4] not in (_PLAIN, _SCRYPT) or data[4:6] != _CHECKSUM:
         raise SignatureError(
-            f"{str(path)!r} is not a secret key that is known; make one with `minisign -G`"
+            f"{str(path)!r} is not a secret key in a known format; make one with `minisign -G`"
         )
     return data
 

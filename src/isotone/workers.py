@@ -125,7 +125,7 @@ class _Topic:
         worker = get_worker()
         task = worker.state.tasks.get(worker.get_current_task())
         if task is None or task.state == "cancelled":
-            raise CancelledError("nobody waits for this task any more")
+            raise CancelledError("no one is waiting for this task any longer")
         worker.log_event(self.name, news)
 
 

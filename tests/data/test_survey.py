@@ -183,7 +183,7 @@ def test_groups_that_cannot_be_held_out_are_refused(tmp_path: Path) -> None:
     folder = write(tmp_path, one=np.zeros(N), gap=[None, *range(N - 1)])
     with pytest.raises(ValueError, match=r"'gap' is missing in row 0 .* belong to an event"):
         survey(folder, group=("gap",))
-    with pytest.raises(ValueError, match="one name too few groups to hold some out by chance"):
+    with pytest.raises(ValueError, match="one name too few groups to hold some out at random"):
         survey(folder, n_held=1, group=("one",))
     assert survey(folder, group=("one",)).held.rows.tolist() == []
     drawn = DrawnGroups(100, of=100, seed=0, by=("one",))

@@ -137,7 +137,7 @@ def test_a_direction_of_a_class_is_the_opposite_one_of_the_other() -> None:
     one = isotone.MonotonicClassifier({"bad": {"missing(income)": 1}}, **SETTINGS).fit(X, names)
     other = isotone.MonotonicClassifier({"missing(income)": -1}, **SETTINGS).fit(X, names)
     assert one.network_.fingerprint == other.network_.fingerprint
-    with pytest.raises(ValueError, match="both classes go the same way with feature 'missing"):
+    with pytest.raises(ValueError, match="both classes move the same way with feature 'missing"):
         isotone.MonotonicClassifier(
             {c: {"missing(income)": 1} for c in ("bad", "good")}, **SETTINGS
         ).fit(X, names)

@@ -101,7 +101,11 @@ def test_what_only_a_classifier_refuses() -> None:
         ),
         ({"loss": "hinge"}, np.arange(20) % 3, r"'hinge'` is for 2 classes but `y` holds 3; use"),
         ({"monotonic_cst": [1, 0, 0]}, np.arange(20) % 3, r"a table \(3, n_features\), a row for"),
-        ({"monotonic_cst": [[1, 0, 0]] * 2}, y, r"both classes go the same way with feature 'inc"),
+        (
+            {"monotonic_cst": [[1, 0, 0]] * 2},
+            y,
+            r"both classes move the same way with feature 'inc",
+        ),
         ({"class_weight": {False: -1, True: 1}}, y, r"must be finite and not negative, and posit"),
         ({"class_weight": {False: 0, True: 0}}, y, r"positive for some class; give such weights"),
         ({"temperature": 0}, y, r"`temperature=0` must be positive and finite"),
@@ -223,5 +227,5 @@ def test_a_name_that_two_columns_share_is_named(kind: str) -> None:
         "pandas": pd.DataFrame(np.zeros((9, 3)), columns=names),
         "arrow": pa.Table.from_arrays([pa.array(np.zeros(9))] * 3, names=names),
     }
-    with pytest.raises(ValueError, match=r"column 'a' of `X` is there 2 times.*rename or drop"):
+    with pytest.raises(ValueError, match=r"column 'a' occurs 2 times in `X`.*rename or drop"):
         regressor().fit(X[kind], np.arange(9.0))

@@ -181,7 +181,7 @@ def test_the_command_tells_who_did_not_ask(
     assert run(table, "") == 2
     error = " ".join(capsys.readouterr().err.split())
     assert "`--weights sw` is -0." in error
-    assert "or add `--signed-weights` if the weights are meant" in error
+    assert "or add `--signed-weights` if negative weights are intended" in error
 
 
 def test_a_stream_has_signed_weights(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:

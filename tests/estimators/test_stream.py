@@ -327,7 +327,7 @@ def test_progress_says_which_rows_decide_what(
 @pytest.mark.parametrize(
     ("model", "target", "message"),
     [
-        (MonotonicClassifier(loss="dynamic_hinge", **OPTIONS), "y", "and it does not support Dyn"),
+        (MonotonicClassifier(loss="dynamic_hinge", **OPTIONS), "y", "but it does not support Dyn"),
         (MonotonicClassifier(**OPTIONS), "k", "'k' holds more than 1024 different values"),
         (
             MonotonicRegressor(**OPTIONS | {"missing": "error"}),

@@ -165,7 +165,7 @@ def test_names_that_a_database_mixes_up_are_refused(tmp_path: Path) -> None:
     frozen = freeze_named(["a", "A"])
     with pytest.raises(ValueError, match="the columns contain 'a' twice"):
         export.write(frozen, "sql", tmp_path / "model.sql")
-    with pytest.raises(ValueError, match="`keep='id'` is a text"):
+    with pytest.raises(ValueError, match="`keep='id'` is a string"):
         export.write(frozen, "sql", tmp_path / "model.sql", keep="id")
 
 

@@ -173,5 +173,5 @@ def test_a_fill_that_is_no_rank_is_refused(fill: float) -> None:
 
 @pytest.mark.parametrize("kind", [Category, Ordered])
 def test_one_text_is_no_list_of_categories(kind: Any) -> None:
-    with pytest.raises(ValueError, match=r"of column 'c' are 'abc', one text, .* give a tuple"):
+    with pytest.raises(ValueError, match=r"of column 'c' are 'abc', one string, .* give a tuple"):
         kind("c", "abc")

@@ -159,7 +159,7 @@ def test_scores_that_are_not_there_do_not_compare(tmp_path: Path) -> None:
     for reference, new, what in ((before, now, "new row"), (now, before, "row of the reference")):
         found = drift(frozen, reference, new, threshold=0.0)
         assert found.level == "alarm"
-        assert f"score: no {what} has a score, so that scores do not compare" in found.reasons
+        assert f"score: no {what} has a score, so scores cannot be compared" in found.reasons
         assert found.scores[0].distances is None
         assert (found.shift_bound, found.transport, found.decisions) == (None, None, {})
         assert {column.name: column for column in found.columns}["age"].distances is None

@@ -241,7 +241,10 @@ def test_a_column_of_scores_is_a_rival(tmp_path: Path) -> None:
 BAD = [
     ({"against": "nothing"}, "`nothing` is neither a model file nor a column of finite numbers"),
     ({"against": three()}, "both must predict the same: train them with the same target"),
-    ({"compare": two_classes(features=("a", "b", "c"))}, "takes other columns, or encodes them"),
+    (
+        {"compare": two_classes(features=("a", "b", "c"))},
+        "takes other columns than the model of the",
+    ),
     ({"shifts": {"height": 1.0}}, "`shifts` names 'height'; the columns are"),
 ]
 

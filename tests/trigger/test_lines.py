@@ -200,7 +200,7 @@ def test_the_command_judges_a_file_of_lines(
 ERRORS = [
     ("", "has no lines; it must hold a list `line`"),
     ("[[line]]\nname = 'a'", "it must have a name and a model, and may have threshold"),
-    ("[[line]]\nname = 'a'\nmodel = 1\nthreshold = 1", "name and model must be texts"),
+    ("[[line]]\nname = 'a'\nmodel = 1\nthreshold = 1", "name and model must be text"),
     ("[[line]]\nname='a'\nmodel='m'\ncut=1", "it must have a name and a model"),
     ("[[line]]\nname='a'\nmodel='m'", "must have a threshold or a max_rate, and only one"),
     ("[[line]]\nname='a'\nmodel='m'\nthreshold='1'", "has threshold = '1', which is not a number"),

@@ -121,7 +121,7 @@ def layer_bounds(steps: Steps) -> tuple[Layer, ...]:
 class Change:
     """Bounds on the 1-norms and on the ∞-norms of changes of the units, (2, n_changes).
 
-    Here and below, arrays about several members at once have an axis for them in front.
+    Here and below, arrays about several members at once have a leading axis for them.
     """
 
     both: Floats
@@ -339,7 +339,7 @@ class _Rounding(Language[Numbers]):
         n_roundings = n_in + (2 if h.copies else 1)
         g, underflow = gamma(n_roundings, self.unit), n_roundings * self.tiny
         bias = np.abs(step.bias.astype(np.float64))
-        # behind the outputs all of them together: the 1-norm is often better bounded as a whole
+        # after the outputs all of them together: the 1-norm is often better bounded as a whole
         size, error = np.moveaxis(h.together.of_outputs(step.norms.each_and_sum), -1, 0)
         exact = add(size, np.append(bias, totals(bias)[..., None], axis=-1))
         if h.apart:

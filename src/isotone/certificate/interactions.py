@@ -92,7 +92,7 @@ class _Terms:
         return _Terms(_join(step.weight != 0, self.reads), self.columns)
 
     def merged(self, group_size: int) -> _Terms:
-        """Every so many units become functions of all that they read."""
+        """Each group of units becomes functions of all that it reads."""
         if self.reads.all():
             return self.together()
         reads = np.logical_or.reduceat(self.reads, range(0, len(self.reads), group_size))
@@ -156,7 +156,7 @@ def _join(reads: Bools, of: Bools) -> Bools:
 
 
 def _distinct(sets: Bools) -> tuple[Bools, Indices]:
-    """The different rows, the sparser in front first, and which of them every row is."""
+    """The different rows, in the order of their bits, and which of them every row is."""
     rows = [row.tobytes() for row in np.packbits(sets, axis=1)]
     last = {row: k for k, row in enumerate(rows)}
     kinds = {row: k for k, row in enumerate(sorted(last))}

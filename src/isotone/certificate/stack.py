@@ -15,7 +15,7 @@ from isotone.rounding import MatrixNorms
 
 
 class Stack(Dense):
-    """The same dense step of several members: its arrays have an axis for them in front."""
+    """The same dense step of several members: its arrays have a leading axis for them."""
 
     def __init__(self, steps: Sequence[Dense]) -> None:
         for name in ("weight", "bias"):

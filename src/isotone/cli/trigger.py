@@ -328,7 +328,7 @@ def _confidence(point: WorkingPoint) -> str:
 
 
 def _khz(rate: float, digits: int) -> str:
-    """A rate in kHz with so many digits that mean something, and no power of ten."""
+    """A rate in kHz with its significant digits, and no power of ten."""
     return np.format_float_positional(rate / 1e3, digits, unique=False, fractional=False, trim="-")
 
 

@@ -49,7 +49,7 @@ class DrawnRows:
 
 
 class DrawnGroups(DrawnRows):
-    """Whole groups with about so many rows in all.
+    """Whole groups with about the given number of rows in all.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class DrawnGroups(DrawnRows):
         stay = ~np.isin(ranks, self._ranks(list(added.values())))
         if self.wanted and not stay.any():
             raise ValueError(
-                f"{', '.join(self.by)} name too few groups to hold some out by chance; there must "
+                f"{', '.join(self.by)} name too few groups to hold some out at random; there must "
                 "be many, as there are events: name columns that divide the rows more finely, or "
                 "validate on a table of other rows"
             )
@@ -119,7 +119,7 @@ class DrawnGroups(DrawnRows):
 
 
 def _end(ranks: Keys, n_rows: int) -> int:
-    """Up to where groups have about so many rows, one group at least."""
+    """Up to where groups have about that number of rows, one group at least."""
     known, counts = np.unique(ranks, return_counts=True)
     n = max(int(np.searchsorted(np.cumsum(counts), n_rows, side="right")), 1)
     return int(known[n]) if n < len(known) else 2**64

@@ -118,7 +118,7 @@ class Source:
             raise ValueError(
                 f"the weight {self.weight!r} is {values[row]:g} in row {first_row + row} (data "
                 f"rows, counted from 0); weights must be {least}: correct or drop such rows, or, "
-                "if negative ones are meant, as sWeights are, set signed_weights=True "
+                "if negative ones are intended, as in sWeights, set signed_weights=True "
                 "(`--signed-weights`)"
             )
         return pa.array(values)

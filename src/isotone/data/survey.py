@@ -246,13 +246,14 @@ def _check_alike(chunks: list[pa.Array], name: str) -> None:
     if any(order != orders[0] for order in orders):
         raise ValueError(
             f"the categories of column {name!r} are stored in different orders in different "
-            "files; they must have one order: write them alike, or give it with `--ordered`"
+            "files; they must have one order: write the files with the same one, or give it with "
+            "`--ordered`"
         )
     kinds = sorted({str(chunk.type) for chunk in chunks if not is_category(chunk.type)})
     if len(kinds) > 1:
         raise ValueError(
             f"column {name!r} is of type {kinds[0]} in some files and {kinds[1]} in others; types "
-            "must agree: write the files alike"
+            "must agree: write the files with the same types"
         )
 
 

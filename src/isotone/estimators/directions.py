@@ -59,7 +59,7 @@ def by_name(name: str, value: Any, labels: Sequence[Any] | None, features: Seque
         raise ValueError(
             f"`{name}` is a dictionary by name but `X` is an array, whose {len(features)} columns "
             "have no names; give a frame, or a list with one entry per column (scikit-learn's "
-            "RFE and some others pass arrays on even for a frame: select columns in front of the "
+            "RFE and some others pass arrays on even for a frame: select columns before the "
             "estimator, and keep their names with set_output(transform='pandas'))"
         )
     names = dict(zip(labels, features, strict=True))
@@ -176,7 +176,7 @@ def opposite_directions(table: Signs, features: Sequence[str]) -> Signs:
     names = [*features, *missing_names(features)]
     if same.any():
         raise ValueError(
-            f"`monotonic_cst` makes the probabilities of both classes go the same way with "
+            f"`monotonic_cst` makes the probabilities of both classes move the same way with "
             f"feature {names[int(same.argmax())]!r}, but they sum to 1; give a direction to one "
             "of them"
         )

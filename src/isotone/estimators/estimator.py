@@ -212,7 +212,7 @@ class MonotonicEstimator(WithBadge, BaseEstimator):  # type: ignore[misc]
     def _in_memory(
         self, X: Any, y: Any, weight: Any, groups: Any, workers: Any
     ) -> tuple[Any, Any, Any, Any, Stream | None]:
-        """Rows in memory, or a sample of the stream behind them."""
+        """Rows in memory, or a sample of the stream that they come from."""
 
         def n_held(n_rows: int) -> int:
             return Parameters.of(self).n_held(n_rows)  # checked before anything is read

@@ -146,7 +146,7 @@ def refuse_changes(estimator: BaseEstimator, before: Mapping[str, str]) -> None:
             raise ValueError(
                 f"`{name}` is not what it was at the last fit, with whose networks "
                 "`warm_start=True` continues; it must stay the same: set it back, or set "
-                "warm_start=False to begin anew"
+                "warm_start=False to start over"
             )
 
 

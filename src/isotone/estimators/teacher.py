@@ -25,7 +25,7 @@ def refuse_loss(loss: str, *known: str) -> None:
     """Raise `ValueError` for a loss with which a teacher cannot help."""
     if loss not in known:
         raise ValueError(
-            f"`teacher` says what to expect, for which `loss={loss!r}` does not ask; choose "
+            f"`teacher` gives expected values, which `loss={loss!r}` does not use; choose "
             f"loss={known[0]!r}, or leave the teacher out"
         )
 

@@ -96,7 +96,7 @@ def validate_names(estimator: BaseEstimator, X: Any, reset: bool) -> None:
     if len(set(names)) < len(names):
         twice = max(names, key=names.count)
         raise ValueError(
-            f"column {twice!r} of `X` is there {names.count(twice)} times; every column needs a "
+            f"column {twice!r} occurs {names.count(twice)} times in `X`; every column needs a "
             "name of its own: rename or drop the others"
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
@@ -124,7 +124,7 @@ def row_weights(estimator: Any, X: Any, sample_weight: Any) -> Floats:
         raise ValueError(
             f"Negative values in `sample_weight`: {weight[row]:g} in row {row} (counted from 0); "
             "a weight says how often a row counts, so it must be at least 0: correct it, or set "
-            "signed_weights=True if the weights are meant, as sWeights are"
+            "signed_weights=True if negative weights are intended, as in sWeights"
         )
     return weight
 

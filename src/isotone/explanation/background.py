@@ -56,7 +56,7 @@ class Background:
         Parameters
         ----------
         table : path of a CSV, Parquet or ROOT file, or rows as for `FrozenNetwork.score`
-        n_rows : so many rows, drawn at random, stand for the table; all, if it has no more
+        n_rows : how many rows, drawn at random, stand for the table; all, if it has no more
         seed : of the draw, which depends on it and on the table alone
         on_unseen : as for `FrozenNetwork.score`; a row without features of its own is left out
         """

@@ -1,4 +1,4 @@
-r"""Points: the scale of scorecards, on which the odds double every so many points.
+r"""Points: the scale of scorecards, on which the odds double every `to_double` points.
 
 For the logit z of the second class, with odds :math:`o = e^z`,
 
@@ -27,7 +27,7 @@ _PATTERN = re.compile(rf"{_NUMBER}@{_NUMBER}(?::{_NUMBER})?,{_NUMBER}")
 
 @dataclass(frozen=True)
 class Points:
-    """So many points at these odds, and so many more for twice the odds.
+    """A number of points at given odds, and how many more for twice the odds.
 
     Parameters
     ----------

@@ -242,7 +242,7 @@ class Explainer:
         return values, errors
 
     def _games(self, features: Floats, n_together: int) -> Iterator[tuple[int, Game]]:
-        """Rows against so many background rows at once, one after the other, and their number."""
+        """Batches of rows against as many background rows as fit at once, and their number."""
         rows, n_rows = np.ascontiguousarray(features.T), len(features)
         for start in range(0, len(self.background.features), n_together):
             others = self.background.features[start : start + n_together].T

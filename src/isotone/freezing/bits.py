@@ -163,7 +163,7 @@ class _Rows:
             )
         features = frozen.encode(X)
         if not len(features):
-            raise ValueError("`rows` has none; give rows like those that will be decided on")
+            raise ValueError("`rows` is empty; give rows like those that decisions will be about")
         scaled = np.abs(replace(frozen, grid=None).snap(features)).max(axis=1)
         scores = frozen.score_features(features).astype(np.float64)
         scores = scores.reshape(len(features), -1)
@@ -194,7 +194,7 @@ class _Rows:
         return int(np.count_nonzero(self.decide(scores) != self.decide(self.scores)))
 
     def limit(self, n_flips: int) -> float:
-        """What `upper_limit` says if so many changed, for one of all choices."""
+        """What `upper_limit` says of a number of changes, for one of all choices."""
         alpha = (1.0 - self.confidence) / self.n_choices
         return upper_limit(n_flips, len(self.scores), alpha)
 

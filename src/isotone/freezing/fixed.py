@@ -85,7 +85,7 @@ def check_bits(bits: object) -> tuple[int, int]:
 
 
 def input_range(frozen: FrozenNetwork, bits: int, clip: float) -> tuple[float, float]:
-    """Clip and grid of inputs that have so many bits: the largest whole number is 2^(bits-1) - 1.
+    """Clip and grid of inputs with a number of bits: the largest whole number is 2^(bits-1) - 1.
 
     Copies between knots end at 1, which must be on the grid.
     """
@@ -100,7 +100,7 @@ def input_range(frozen: FrozenNetwork, bits: int, clip: float) -> tuple[float, f
 
 
 def unit_of(numbers: Reals, bits: int) -> int:
-    """The k such that whole numbers of 2^k hold all with so many bits, a sign included.
+    """The k such that whole numbers of 2^k hold all with this number of bits, sign included.
 
     The least such k, unless all are whole numbers of a larger unit.
     """

@@ -172,7 +172,7 @@ def _layers(data: dict[str, Any]) -> tuple[Layout, tuple[tuple[Singles, Singles]
     )
     if len(layers[-1][0]) != 1:
         raise ValueError(
-            f"the last layer has {len(layers[-1][0])} outputs; the evaluator uses one: leave one"
+            f"the last layer has {len(layers[-1][0])} outputs; the evaluator uses one: keep one"
         )
     return layout, layers
 
@@ -182,7 +182,7 @@ def _refuse_like_layer(key: str) -> None:
     if _LIKE_LAYER.fullmatch(key):
         raise ValueError(
             f"the key {key!r:.80} is like that of a layer, but has no number of at most 6 digits "
-            "before its end; number the layers 0, 1, ..., and name other things otherwise"
+            "before its end; number the layers 0, 1, ..., and give other keys other names"
         )
 
 

@@ -118,7 +118,7 @@ def _refuse_categories(values: Any, name: str) -> None:
     kind = values.type if is_arrow else getattr(values, "dtype", None)
     if pa.types.is_dictionary(kind) if is_arrow else is_category(kind):
         raise ValueError(
-            f"column {name!r} is stored as categories ({kind}), which have no size even where "
+            f"column {name!r} is stored as categories ({kind}), which are not numbers even where "
             "they are written as numbers; it must hold numbers: convert it if it does"
         )
 

@@ -270,8 +270,8 @@ def _checked_pooled(name: str, pooled: Any) -> int:
 def _refuse_one_text(name: str, categories: Any) -> None:
     if isinstance(categories, str):
         raise ValueError(
-            f"the categories of column {name!r} are {categories!r:.50}, one text, whose letters "
-            "would be categories; they must be several texts: give a tuple, such as ('a', 'b')"
+            f"the categories of column {name!r} are {categories!r:.50}, one string, whose letters "
+            "would be categories; they must be several strings: give a tuple, such as ('a', 'b')"
         )
 
 

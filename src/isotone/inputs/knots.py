@@ -248,7 +248,7 @@ def _knots(x: Floats, most: int) -> Floats:
 
 
 def place_knots(values: Floats, counts: Floats | Indices, most: int) -> Floats:
-    """At most so many tiles between ascending values, of which each occurs so often."""
+    """At most a given number of tiles between ascending values, given how often each occurs."""
     if len(values) <= most + 1:
         return values
     weight = np.sqrt(counts)

@@ -179,7 +179,7 @@ class Scaling:
         return np.where(self.log, 2.0**-22 * self.factor + linear, linear)
 
     def describe(self, column: int, digits: int = 6) -> str:
-        """The map of one column as a formula; its numbers have so many digits."""
+        """The map of one column as a formula whose numbers have `digits` digits."""
         center, factor = self.center[column], self.factor[column]
         x = "x" if not self.log[column] else self._describe_log(column, digits)
         if center:

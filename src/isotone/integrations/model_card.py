@@ -1,6 +1,6 @@
 """Model card: what a model is and what is proved of it, as the README of a model hub.
 
-Every fact comes from the model's own numbers; the certificate is computed anew. What only a person
+Every fact comes from the model's own numbers; the certificate is recomputed. What only a person
 can say, the intended use and its limits, is left open, marked as such.
 """
 

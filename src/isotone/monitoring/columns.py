@@ -133,7 +133,7 @@ def _about_psi(found: Stability, levels: Levels) -> Iterator[Mark]:
 def _about_nothing(reference: TableSummary, new: TableSummary) -> Iterator[Mark]:
     for each, what in ((reference, "row of the reference"), (new, "new row")):
         if not each.n_scored:
-            yield "alarm", f"no {what} has a score, so that scores do not compare"
+            yield "alarm", f"no {what} has a score, so scores cannot be compared"
 
 
 def _about_share(what: str, share: Share, levels: Levels) -> Iterator[Mark]:

@@ -22,7 +22,7 @@ _WARNING = 0.4  # of a level
 class Levels:
     """From where on there is an alarm; a warning from 0.4 of it on.
 
-    Whatever chance alone may make of so many rows counts for nothing.
+    Differences that chance alone explains for this number of rows do not count.
 
     Parameters
     ----------

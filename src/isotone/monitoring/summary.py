@@ -139,7 +139,7 @@ def read_summary(path: str | Path, frozen: FrozenNetwork) -> TableSummary:
     if found.fingerprint != frozen.fingerprint:
         raise ValueError(
             f"{str(path)!r} is a summary for the model {found.fingerprint[:12]}… but this one is "
-            f"{frozen.fingerprint[:12]}…; scores of two models do not compare: summarize the "
+            f"{frozen.fingerprint[:12]}…; scores of two models cannot be compared: summarize the "
             "reference again"
         )
     return found

@@ -17,7 +17,7 @@ MOST_POINTS = 1000
 
 
 def axes_of(ax: Axes | None, height: float = 4.8) -> Axes:
-    """The axes to draw on; a new figure, so many inches high, if none are given."""
+    """The axes to draw on; a new figure of the given height in inches, if none are given."""
     if ax is not None:
         return ax
     new: Axes = _pyplot().subplots(figsize=(6.4, height), layout="constrained")[1]

@@ -77,8 +77,8 @@ class Rival:
         assert self.frozen is not None
         if not _same_columns(frozen, self.frozen):
             raise ValueError(
-                f"{self.name!r} takes other columns, or encodes them otherwise, than the model of "
-                "the report; train both on the same columns, or give its scores as a column"
+                f"{self.name!r} takes other columns than the model of the report, or encodes them "
+                "differently; train both on the same columns, or give its scores as a column"
             )
         places = [frozen.inputs.encoded.index(name) for name in self.frozen.inputs.encoded]
         return self.frozen.score_features(sample.X[:, places]).astype(float)

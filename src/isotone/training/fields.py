@@ -66,7 +66,7 @@ def compress(x: Reals, fields: Sequence[Field]) -> Looked:
     Parameters
     ----------
     x : (n_rows, n_features); of the copies of a field those before the one that moves are 1, those
-        behind it -1. A field of one feature may have any values
+        after it -1. A field of one feature may have any values
 
     Examples
     --------

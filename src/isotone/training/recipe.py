@@ -77,7 +77,7 @@ class Recipe:
         return [self._rate((epoch * n_steps + step) / total) for step in range(n_steps)]
 
     def after(self, n_drops: int) -> Recipe:
-        """What is left of it after so many drops of the rate."""
+        """What is left of it after a number of drops of the rate."""
         return replace(self, learning_rate=self.learning_rate * _DROP**n_drops)
 
     def rates_between(self, start: float, end: float, n_steps: int) -> list[float]:
@@ -194,7 +194,7 @@ def fit(
     checkpoint : a file to resume from, if it exists, and to write after an epoch, or a part of a
         long one, whenever `checkpoint_seconds` have passed, if this process is to
         `write_checkpoint`
-    until : stop after so many epochs, although the rates are planned for all
+    until : the epoch after which to stop, although the rates are planned for all
     identity : anything else that must be the same when a run resumes
     progress : show a bar with the loss; or call this with the epochs, whole or not, that are done
         and the history so far

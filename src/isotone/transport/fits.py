@@ -197,7 +197,7 @@ class _Fit:
 
     @torch.no_grad()
     def remember(self, memory: int) -> None:
-        """Follow the parameters with a running mean over about so many steps."""
+        """Follow the parameters with a running mean over about this number of steps."""
         self.average.lerp_(self.parameters, min(1.0, 3.0 / memory))
 
     @torch.no_grad()

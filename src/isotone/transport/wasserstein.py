@@ -250,7 +250,7 @@ def _validate(critics: Critics, checks: list[_Batch]) -> float:
 def _batches(
     clouds: Pair, scaling: Scaling, schedule: Schedule, seed: int, n_batches: int
 ) -> Iterator[_Batch]:
-    """Scaled points with weights: whole clouds, or so many draws from them."""
+    """Scaled points with weights: whole clouds, or a number of draws from them."""
     streams = [
         draws(cloud, scaling, schedule.batch_size, seed + k) for k, cloud in enumerate(clouds)
     ]

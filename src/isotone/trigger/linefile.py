@@ -73,7 +73,10 @@ def _parse(path: str | Path) -> Any:
     file, size = open_regular(path)
     with file:
         if size > _MOST_BYTES:
-            raise ValueError(f"{str(path)!r} has {size} bytes; no file of lines is so large")
+            raise ValueError(
+                f"{str(path)!r} has {size} bytes; a file of lines has at most {_MOST_BYTES}: "
+                "give another"
+            )
         text = file.read(size)
     try:
         return parse_json(text)
@@ -89,5 +92,5 @@ def _line(entry: Any, folder: Path) -> Line:
             f"{', '.join(known[2:])}: correct it"
         )
     if not all(isinstance(entry[key], str) and entry[key] for key in ("name", "model")):
-        raise ValueError(f"a line is {entry!r:.100}; name and model must be texts: correct it")
+        raise ValueError(f"a line is {entry!r:.100}; name and model must be text: correct it")
     return Line(**entry | {"model": folder / entry["model"]})

@@ -42,8 +42,8 @@ class Point:
         if self.fingerprint != frozen.fingerprint:
             raise ValueError(
                 f"the threshold was chosen for the model {self.fingerprint[:12]}… but this one is "
-                f"{frozen.fingerprint[:12]}…; scores of two models do not compare: run `isotone "
-                "trigger` with this model"
+                f"{frozen.fingerprint[:12]}…; scores of two models cannot be compared: run "
+                "`isotone trigger` with this model"
             )
 
 

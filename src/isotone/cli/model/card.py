@@ -20,7 +20,7 @@ def card(
 ) -> None:
     """Write a model card: what the model is and what is proved of it, in Markdown.
 
-    Hugging Face reads its front matter. The certificate in it is computed anew. Intended use and
+    Hugging Face reads its front matter. The certificate in it is recomputed. Intended use and
     limits are for you to add.
     """
     refuse_overwriting([out], [model])

@@ -42,7 +42,7 @@ def quantize(
         float, typer.Option(help="auto: largest share of decisions that may change.")
     ] = 0.05,
     confidence: Annotated[
-        float, typer.Option(help="With which no more decisions change on rows like these.")
+        float, typer.Option(help="Confidence that no more decisions change on rows like these.")
     ] = CONFIDENCE,
     rule: Annotated[
         str, typer.Option(help="auto: what to limit: rows, or box (a worst case).")

@@ -164,7 +164,7 @@ def _checked(name: str, weight: Floats, signed: bool) -> Reals:
         raise ValueError(
             f"`{name}` is {weight[row]:g} in row {row} (data rows, counted from 0); a weight says "
             "how often a row counts, so it must be at least 0: correct or drop such rows, or add "
-            "`--signed-weights` if the weights are meant, as sWeights are"
+            "`--signed-weights` if negative weights are intended, as in sWeights"
         )
     check_weights(name, np.abs(weight), len(weight))
     return weight

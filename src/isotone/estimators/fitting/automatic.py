@@ -47,7 +47,7 @@ def group_size(hidden_layer_sizes: tuple[int, ...], n_groups: int = 1) -> int | 
 
 
 def widths(hidden_layer_sizes: tuple[int, ...], size: int | None, n_groups: int) -> list[int]:
-    """Widths at which every group of columns has the same number of sorts of so many units.
+    """Widths at which every group of columns has the same number of sorts of `size` units.
 
     A group gets its share of a layer, rounded up to whole sorts.
 

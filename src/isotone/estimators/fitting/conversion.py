@@ -61,7 +61,7 @@ class Targets:
         if not np.array_equal(self.classes[place], known):
             raise ValueError(
                 f"the target {self.name!r} holds a class that it did not hold in the first pass; "
-                "files must not change while they are learned from: fit again"
+                "files must not change during training: fit again"
             )
         labels = place[encoded.indices.to_numpy()]
         y = labels if self.sign > 0 else 1 - labels

@@ -141,7 +141,7 @@ def learn(
         patience, members are validated on what they leave out
     targets : what members learn in place of the targets of the rows, by which they are judged
     orders : in which members visit the rows
-    until : stop after so many epochs
+    until : the epoch after which to stop
     validation : other rows to validate all members on, in any case
     checkpoint : a file to continue from, if it exists
     stops : asked after every epoch whether that was the last one

@@ -48,7 +48,7 @@ _NUMBERS_AT_ONCE = 2**20  # of rows that are being scaled
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """The rows of a surveyed data set, for an estimator, and by whom they are learned."""
+    """The rows of a surveyed data set, for an estimator, and who learns from them."""
 
     survey: Survey
     targets: Targets
@@ -219,8 +219,8 @@ def refuse_unfused(member: MonotonicNetwork, design: Design) -> None:
     reason = why_not_fused(member, design.loss)
     if reason is not None:
         raise ValueError(
-            f"a data set is learned from by the fused trainer, and {reason}; choose another loss "
-            "or smaller `hidden_layer_sizes`, or give rows in memory"
+            f"only the fused trainer learns from a data set on disk, but {reason}; choose another "
+            "loss or smaller `hidden_layer_sizes`, or give rows in memory"
         )
 
 
@@ -230,7 +230,7 @@ class Options(NamedTuple):
     Parameters
     ----------
     categorical : the `categorical_features`, whose other columns are counted
-    n_held : how many rows to hold out, of so many
+    n_held : how many rows to hold out, of a given number
     signed : whether weights may be negative
     """
 

@@ -107,7 +107,7 @@ class Task:
             raise ValueError(
                 f"`joint_cst` names {', '.join(self.joined)}, and `scaling` takes one as a "
                 "logarithm; columns with joint directions must have no logarithm: scale them "
-                "otherwise, or leave `scaling` out"
+                "another way, or leave `scaling` out"
             )
         factor = self.scaling.factor[places]
         wanted = [
@@ -137,7 +137,7 @@ class Task:
         return len(self.inputs.encoded) - len(self.columns)
 
     def place(self, tiles: Mapping[str, int]) -> dict[str, Floats]:
-        """Knots of columns of numbers that are to be divided into so many pieces."""
+        """Knots of columns of numbers that are to be divided into a given number of pieces."""
         curved = {name: count for name, count in tiles.items() if name not in self.joined}
         return knots_of(self.inputs, self.rows.x, self.rows.weights(), curved)
 

@@ -50,7 +50,7 @@ def complete(
     ----------
     X : (n_rows, n_features), features without indicators, NaN where values are missing
     directions, missing : (n_outputs, n_columns), of the columns and of their missing values
-    n_tiles : by name, of columns that are to have so many
+    n_tiles : by name, of columns that are to have tiles
     """
     inputs, X = _with_categories(inputs, X, missing)
     fills, knots = fills_of(inputs, X, weight), {}

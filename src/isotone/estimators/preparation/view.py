@@ -115,7 +115,7 @@ class View:
 
 
 def _fields(inputs: Inputs, counts: list[int], indicators: Sequence[range]) -> tuple[Field, ...]:
-    """Categories of one column, indicators, and copies of one feature, so many of each."""
+    """Categories of one column, indicators, and copies of one feature, with the number of each."""
     found = []
     n_own = len(inputs.uncompleted)
     runs = {k: run for run in indicators for k in run}

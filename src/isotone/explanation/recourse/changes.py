@@ -48,7 +48,7 @@ class AllowedChange:
         if self.low > self.high:
             raise ValueError(
                 f"`low={self.low:g}` is above `high={self.high:g}`; a value must fit in between: "
-                "exchange them"
+                "swap them"
             )
         if not (self.up or self.down):
             raise ValueError("neither `up` nor `down` is allowed; leave the column out instead")

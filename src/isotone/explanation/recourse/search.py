@@ -236,7 +236,7 @@ class _Finder:
         return exact_directions(self.certificate, 0)
 
     def _reach(self, start: Floats) -> tuple[Floats, Floats]:
-        """How far columns can move up and down until scores do not change any more."""
+        """How far columns can move up and down until scores no longer change."""
         copies, places = self.decisions.copies, self._moves.places
         firsts, counts = copies.firsts, np.array(copies.counts)
         last = firsts + counts - 1

@@ -162,7 +162,7 @@ class Circuit:
         return len(self.scores.each)
 
     def _packed(self) -> list[str]:
-        """The inputs of the core, the last in front: their bits, fewer where one is narrower."""
+        """The inputs of the core, the last one first: their bits, fewer where one is narrower."""
         widths = [_bits(interval)[0] for interval in self.logic.inp_qint]
         parts = [f"x{i}[{width - 1}:0]" for i, width in enumerate(widths) if width]
         return parts[::-1]
@@ -183,7 +183,7 @@ class Circuit:
         return lines
 
     def test_bench(self) -> str:
-        """Reads rows in hexadecimal, input 0 in the lowest bits, and writes scores likewise."""
+        """Reads hexadecimal rows, input 0 in the lowest bits, and writes scores the same way."""
         n, n_in, n_out = len(self.features), self.inputs.width, self.scores.width
         ports = [
             *[".clk(clk)"] * self.is_clocked,

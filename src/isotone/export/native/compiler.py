@@ -40,7 +40,7 @@ int main() {{
 
 _DECISION = """
         if ({name}::passes(&rows[e * {name}::n_columns]) != (one >= {name}::threshold)) {{
-            std::fprintf(stderr, "row %zu is decided otherwise", e);
+            std::fprintf(stderr, "row %zu is decided differently", e);
             return 1;
         }}"""
 

@@ -39,7 +39,7 @@ def _bits(width: int) -> int:
 
 @dataclass(frozen=True)
 class Array:
-    """Units in an array of the function, of so many bits."""
+    """Units in an array of the function, of a given number of bits."""
 
     name: str
     whole: Whole

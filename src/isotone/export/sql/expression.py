@@ -67,7 +67,7 @@ class Expression:
         return Expression(text, columns, self.dialect, min(self.finest, finest))
 
     def plus(self, other: Expression) -> Expression:
-        """self + other without parentheses, likewise."""
+        """self + other, also without parentheses."""
         text, columns = f"{self.text} + {other.text}", self.columns | other.columns
         return Expression(text, columns, self.dialect, min(self.finest, other.finest))
 

@@ -60,7 +60,9 @@ class Sql(SingleFile):
     def __post_init__(self) -> None:
         check_choice("dialect", self.dialect, get_args(Dialect))
         if isinstance(self.keep, str):
-            raise ValueError(f"`keep={self.keep!r}` is a text; give names, [{self.keep!r}]")
+            raise ValueError(
+                f"`keep={self.keep!r}` is a string; give a list of names, [{self.keep!r}]"
+            )
 
     def content(self, frozen: FrozenNetwork, found: Claim) -> bytes:
         about = json.dumps(found.summary()).replace("*", "\\u002a")  # no end of the comment

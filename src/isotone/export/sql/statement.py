@@ -295,7 +295,7 @@ class Statement:
 
 
 def _narrow(columns: Columns, most: int) -> list[Columns]:
-    """The same columns in parts of at most so many."""
+    """The same columns in parts of limited size."""
     names = list(columns)
     return [{k: columns[k] for k in names[i : i + most]} for i in range(0, len(names), most)]
 

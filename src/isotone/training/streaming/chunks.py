@@ -153,7 +153,7 @@ def visits(weight: Floats, offset: float) -> Integers:
 
 
 class _Gathered:
-    """Parts, copied as they come into arrays that have room for so many rows."""
+    """Parts, copied as they come into arrays with room for all their rows."""
 
     def __init__(self, n_rows: int) -> None:
         self._arrays: list[NDArray[Any]] = []

@@ -86,7 +86,7 @@ class Lanes:
     def read(self, piece: Piece) -> Iterator[tuple[pa.RecordBatch, int]]:
         """The rows of a piece, and the number of the first of each batch within its group.
 
-        Pieces of a group must come one behind the other; the first may begin anywhere.
+        Pieces of a group must come one after the other; the first may begin anywhere.
         """
         if piece.group not in self._lanes:
             group = self.dataset.groups[piece.group]

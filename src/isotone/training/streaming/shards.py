@@ -167,7 +167,7 @@ class ParquetRows:
         return replace(rows, weight=weight.astype(np.float32))
 
     def _scaled(self, values: Floats) -> Rows:
-        """Rows of features with the target behind them."""
+        """Rows of features, followed by the target."""
         x = self.scaling.transform(values[:, :-1])
         return Rows.of(x, values[:, -1], self.loss, dtype=self.dtype)
 
@@ -286,7 +286,7 @@ def _read_columns(path: str, group: int, names: list[str]) -> Floats:
 
 
 def _join(parts: Sequence[Rows | None], empty: ParquetRows | None = None) -> Rows:
-    """Rows of several parts; none at all if there are no parts any more."""
+    """Rows of several parts; none at all once no parts are left."""
     present = [part for part in parts if part is not None]
     if not present:
         assert empty is not None
