@@ -118,12 +118,13 @@ def test_extreme_rates_are_bounded_one_by_one(size: float) -> None:
     """Where products would underflow or overflow, slopes add up and nothing cancels."""
     frozen = network((dense([[0.5, -0.25]]),), [[1.0, 1.0]])
     (verdict,) = certify(frozen).along({"a": size, "b": size})
-    assert verdict.slope.low == pytest.approx((2 - 0.75) * size, rel=1e-12)
+    assert verdict.slope.low == pytest.approx((2 - 0.75) * size, rel=1e-12, abs=0)
     (mixed_sizes,) = certify(frozen).along({"a": size, "b": 1.0})
     apart = 0.5 * size + 0.25
     assert mixed_sizes.slope.low == pytest.approx(size + 1 - apart, rel=1e-12)
-    (usual,) = certify(frozen).along({"a": 1.0, "b": 1.0})
-    assert usual.slope.low == pytest.approx(2 - 0.25, rel=1e-12)
+    for usual in (1e-100, 1.0, 1e100):
+        (verdict,) = certify(frozen).along({"a": usual, "b": usual})
+        assert verdict.slope.low == pytest.approx((2 - 0.25) * usual, rel=1e-12, abs=0)
 
 
 @pytest.mark.parametrize("size", [5e-301, -5e-301, 1e200])

@@ -31,7 +31,8 @@ from isotone.frozen.steps import Dense, change_first, starts_dense
 from isotone.rounding import add, digits_up, gamma, multiply, total
 from isotone.typing import Floats, Reals
 
-_TINY = 2.0**-500  # inputs that move less than it, or more than its inverse, are bounded apart
+_TINY = 2.0**-500  # inputs that move by less are bounded apart,
+_HUGE = 2.0**500  # and those that move by more
 _UNDERFLOW = 2.0**-1070  # more than a product loses
 _LARGEST = float(np.finfo(np.float64).max)
 _ZERO = Fraction(0)
@@ -124,7 +125,7 @@ def _slope_along(
     """Bounds of the slope of every output of g along moves of its inputs."""
     if not starts_dense(frozen.steps):
         return _apart(slope_bounds, moves)
-    usual = {i: move for i, move in moves.items() if _TINY < abs(move) < 1 / Fraction(_TINY)}
+    usual = {i: move for i, move in moves.items() if _TINY < abs(move) < _HUGE}
     others = {i: move for i, move in moves.items() if i not in usual}
     together = change_first(
         frozen.steps, lambda step: Dense(_combine(step.weight, usual), step.bias)
