@@ -179,10 +179,44 @@ def test_a_folder_that_nobody_may_list_can_be_written(
     def refuse(folder: Path) -> list[str]:
         raise PermissionError(13, "Permission denied", str(folder))
 
+    def open_files_alone(path: Path, *rest: int) -> int:
+        return refuse(path) if Path(path).is_dir() else opened(path, *rest)  # type: ignore
+
+    opened = os.open
     monkeypatch.setattr(os, "listdir", refuse)
+    monkeypatch.setattr(os, "open", open_files_alone)
     with replacing(tmp_path / "a") as temporary:
         temporary.write_text("new")
     assert (tmp_path / "a").read_text() == "new"
+
+
+def test_what_is_called_like_a_leftover_but_is_a_pipe_or_a_link_is_left_alone(
+    tmp_path: Path,
+) -> None:
+    pipe, link = (tmp_path / f"a.{name}3456789abcdef.part" for name in ("012", "123"))
+    os.mkfifo(pipe)
+    link.symlink_to(tmp_path / "b")
+    with replacing(tmp_path / "a") as temporary:
+        temporary.write_text("new")
+    assert {pipe, link, tmp_path / "a"} == set(tmp_path.iterdir())
+
+
+def test_a_file_that_two_programs_replace_at_once_is_that_of_one(tmp_path: Path) -> None:
+    """Each takes the other's temporary file for a leftover, in the moment before it is locked."""
+    path = tmp_path / "a"
+    path.write_text("0" * 1000)
+    code = """
+import sys, time
+from isotone.files import write_whole
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    write_whole(sys.argv[1], sys.argv[2] * 1000)
+"""
+    words = [sys.executable, "-c", code, str(path)]
+    running = [subprocess.Popen([*words, name]) for name in "12"]
+    assert [each.wait(60) for each in running] == [0, 0]
+    assert path.read_text() in ("1" * 1000, "2" * 1000)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 # Commands that a signal ends while they write

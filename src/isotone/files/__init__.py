@@ -91,7 +91,7 @@ def replacing(path: Path) -> Iterator[Path]:
             yield temporary
             _sync(temporary)
             if found is not None:
-                temporary.chmod(_mode(found, temporary))
+                temporary.chmod(_mode(found, temporary.stat().st_gid))
             temporary.replace(path)
         _sync(path.parent)
     except BaseException:
@@ -119,21 +119,24 @@ def _create(temporary: Path, found: os.stat_result | None) -> int:
         if found is not None:
             with suppress(PermissionError):
                 os.fchown(file, -1, found.st_gid)
-            os.fchmod(file, _mode(found, temporary) & 0o777 | 0o600)
+            os.fchmod(file, _mode(found, os.fstat(file).st_gid) & 0o777 | 0o600)
         if temporary.exists():  # nobody took it for a leftover before it was locked
             return file
         os.close(file)
 
 
-def _mode(found: os.stat_result, temporary: Path) -> int:
+def _mode(found: os.stat_result, group: int) -> int:
     """Permissions of the file that was there; a group that it did not have gets none."""
     mode = stat.S_IMODE(found.st_mode)
-    return mode if temporary.stat().st_gid == found.st_gid else mode & ~0o070
+    return mode if group == found.st_gid else mode & ~0o070
 
 
 def _sync(path: Path) -> None:
     """Bring a file, or the names in a directory, to the disk."""
-    file = os.open(path, os.O_RDONLY)
+    try:
+        file = os.open(path, os.O_RDONLY)
+    except PermissionError:  # a folder that we may write into, but not look into
+        return
     try:
         os.fsync(file)
     except OSError as error:
@@ -145,10 +148,12 @@ def _sync(path: Path) -> None:
 
 def _remove_unlocked(temporary: Path) -> None:
     try:
-        file = os.open(temporary, os.O_RDONLY)
+        file = os.open(temporary, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except OSError:  # it is gone, or somebody else's
         return
     try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):  # a pipe is none of ours
+            return
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         temporary.unlink(missing_ok=True)
     except OSError:  # it is being written
