@@ -104,7 +104,7 @@ def test_late_frames_lower_the_budget_and_frames_in_time_raise_it(page: Opened) 
         }"""
         return float(page.run(script, [list(frame) for frame in frames]))
 
-    in_time, late = (2.0, 16.7), (2.0, 33.3)
+    in_time, late = (2.0, 16.7), (6.0, 33.3)
     assert after(in_time) == pytest.approx(1.1e6)
     assert after((16.0, 16.7)) < 1e6  # too long to draw, though shown in time
     assert after(late) < 1e6
@@ -112,6 +112,8 @@ def test_late_frames_lower_the_budget_and_frames_in_time_raise_it(page: Opened) 
     assert after(*[late] * 100) == 1e5
     assert after(*[in_time] * 100) == 2e7
     assert 1e5 < after(*[late] + [in_time] * 99) < 2e7  # one late frame in a hundred is little
+    assert after((2.0, 33.3)) > 1e6  # drawing less would not have made it earlier
+    assert after(*[late] * 100, *[in_time] * 300) > 1e6  # five seconds later nothing is left of it
 
 
 def test_scores_do_not_depend_on_the_rows_before(page: Opened) -> None:
@@ -122,6 +124,20 @@ def test_scores_do_not_depend_on_the_rows_before(page: Opened) -> None:
     one_moves[np.arange(20), rng.integers(0, 3, 20)] = rng.normal(size=20)
     zeros = [[0.0, -0.0, 0.0], [-0.0, 0.0, -0.0]]
     assert page.run(ALIKE, [*some.tolist(), *one_moves.tolist(), *zeros])
+
+
+def test_a_card_that_was_enlarged_for_no_frame_keeps_its_chart(page: Opened) -> None:
+    page.run(
+        "() => { const b = document.querySelector('.card button.save'); b.click(); b.click(); }"
+    )
+    page.settle()
+    assert page.page.locator(".card:first-child svg.chart").count() == 1
+    page.run("""() => document.querySelectorAll('.card button').forEach((b) => {
+        if (b.textContent === "Enlarge") { b.click(); b.click(); }
+    })""")
+    page.settle()
+    cards = page.page.locator(".card").count()
+    assert page.page.locator(".card svg.chart").count() == cards
 
 
 def test_pictures_under_marks_stay(page: Opened) -> None:

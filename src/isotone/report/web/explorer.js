@@ -273,11 +273,11 @@ isotone.Explorer = class {
     requestAnimationFrame(() => this.pace(took, document.timeline.currentTime - shown));
   }
 
-  /* As many points as the browser shows 60 times a second: fewer after a frame that came late or took more
-     than half of its time to draw; more, but slowly once one was late, after others. */
+  /* As many points as the browser shows 60 times a second: fewer after a frame that came late though there was
+     much to draw, or took more than half of its time; more, but slowly after one was late, after others. */
   pace(took, gap) {
-    const late = gap > 20;
-    if (late) this.growth = 1.005;
+    const late = gap > 20 && took > 3;
+    this.growth = late ? 1.005 : Math.min(1.0002 * this.growth, 1.1);
     const factor = late ? 0.7 : Math.min(8 / Math.max(took, 1), this.growth);
     this.budget = Math.min(Math.max(this.budget * Math.max(factor, 0.6), 1e5), 2e7);
   }

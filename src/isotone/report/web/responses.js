@@ -82,7 +82,7 @@ isotone.drawResponses = (app, cards, responses, every = null) => {
       enlarge.textContent = word;
       enlarge.setAttribute("aria-label", `${name}: ${word.toLowerCase()}`);
       card.chart.svg.remove(); // else it would keep its width
-      card.measuredAt = null;
+      card.measuredAt = card.axes = null;
       app.changed();
     });
     made.prepend(enlarge);
