@@ -496,6 +496,13 @@ def test_mistakes_in_the_data_are_explained(changes: dict[str, Any], message: st
     assert trainer.n_steps == 0
 
 
+@pytest.mark.parametrize("hide", [lambda y: y, np.ma.masked_invalid])
+def test_a_missing_target_is_refused_even_behind_a_mask(hide: Any) -> None:
+    trainer = make(loss="squared_error")
+    with pytest.raises(ValueError, match="`y` .*finite"):
+        trainer.loss(np.zeros((3, 2)), hide(np.array([0.5, np.nan, 1.0])))
+
+
 def test_class_numbers_and_kinds_of_order_are_checked() -> None:
     trainer = make(layers=[2, 3])
     x = np.zeros((2, 2))

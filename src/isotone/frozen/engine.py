@@ -255,4 +255,4 @@ def _add(program: engine.Program, i: Instruction) -> None:
 
 
 def _contiguous(numbers: Reals) -> Floats:
-    return np.require(numbers, np.float64, ["C", "A"])
+    return np.require(numbers, np.float64, ["C", "A", "E"])

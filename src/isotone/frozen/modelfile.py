@@ -196,7 +196,7 @@ def _place(path: str | Path, name: str, entry: Any) -> _Place:
     """Where an array is as its header entry says, within the limits."""
     try:
         kind, shape, (start, end) = _TYPES[entry["dtype"]], entry["shape"], entry["data_offsets"]
-        whole = set(map(type, (*shape, start, end))) == {int}
+        whole = isinstance(shape, list) and set(map(type, (*shape, start, end))) == {int}
     except (KeyError, TypeError, ValueError) as error:
         raise _error(path, f"has a malformed entry for {name!r:.50}", "it is damaged") from error
     ends = (min(shape), max(shape)) if whole and shape else (1, 1)

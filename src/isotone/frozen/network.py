@@ -364,7 +364,7 @@ class FrozenNetwork:
             raise ValueError(
                 "probabilities need outputs='logits'; this network gives values: use `score`"
             )
-        z = np.require(score, np.float64, ["C", "A"])
+        z = np.require(score, np.float64, ["C", "A", "E"])
         engine.find_probabilities(z, probabilities := np.empty_like(z))
         return probabilities
 

@@ -349,7 +349,7 @@ class FusedTrainer:
         targets = check_targets(y, table, n_outputs, labels)
         if sample_weight is None:
             return Rows(table, targets)
-        weight = np.require(sample_weight, self._dtype, ["C", "A"])
+        weight = np.require(sample_weight, self._dtype, ["C", "A", "E"])
         return Rows(
             table, targets, check_weights("sample_weight", weight, len(table), self.n_members)
         )
@@ -371,7 +371,7 @@ class FusedTrainer:
         check_finite(name, full)
         if positive and not np.all(full > 0):
             raise ValueError(f"`{name}` must be positive in {self._dtype}; choose larger numbers")
-        return np.require(full, requirements=["C", "A"])
+        return np.require(full, requirements=["C", "A", "E"])
 
     def _log_lipschitz_max(self, values: ArrayLike | None) -> Reals:
         largest = self._per_member("lipschitz_max", values, self.layers[0], positive=True)

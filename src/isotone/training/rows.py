@@ -132,7 +132,7 @@ def split(
 
 def check_features(x: ArrayLike, dtype: Any, n_features: int | None = None) -> Reals:
     """A table of finite numbers (n_rows, n_features), as torch and the engine read it."""
-    table: Reals = np.require(x, dtype, ["C", "W", "A"])
+    table: Reals = np.require(x, dtype, ["C", "W", "A", "E"])
     wanted = "n_features" if n_features is None else str(n_features)
     if table.ndim != 2 or (n_features is not None and table.shape[1] != n_features):
         raise ValueError(
@@ -151,7 +151,7 @@ def check_not_empty(x: Reals) -> None:
 def check_targets(y: ArrayLike, x: Reals, n_outputs: int, labels: Labels | None) -> Reals:
     """Targets for checked features; `labels` says if they are classes, and which."""
     check_not_empty(x)
-    targets: Reals = np.require(y, x.dtype, ["C", "A"])
+    targets: Reals = np.require(y, x.dtype, ["C", "A", "E"])
     n_rows, n_targets = len(x), 1 if labels == "classes" else n_outputs
     shapes = [(n_rows, n_targets)] + [(n_rows,)] * (n_targets == 1)
     if targets.shape not in shapes:
@@ -183,4 +183,4 @@ def check_order(order: ArrayLike, n_members: int, n_rows: int) -> NDArray[np.int
             f"`order` holds numbers from {rows.min()} to {rows.max()} but `x` has {n_rows} rows; "
             "give row numbers from 0 on"
         )
-    return np.require(rows, np.int32, ["C", "A"])
+    return np.require(rows, np.int32, ["C", "A", "E"])
