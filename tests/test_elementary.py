@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Decimal, getcontext
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from typing import Any
 
@@ -28,7 +29,13 @@ from isotone.frozen.steps import Dense, Pointwise
 
 LOG_ERROR = 2.0**-40  # absolute, as the docstring of `log` states it
 
-getcontext().prec = 60
+
+@pytest.fixture(autouse=True)
+def many_digits() -> Iterator[None]:
+    with localcontext(prec=60):
+        yield
+
+
 positive = st.floats(min_value=5e-324, max_value=1.7e308, allow_nan=False)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 

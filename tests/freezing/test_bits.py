@@ -149,7 +149,7 @@ def test_refusals() -> None:
         freeze(small(), precision="fixed", bits="auto")
     with pytest.raises(ValueError, match="`max_flips=2` must be between 0 and 1"):
         choose_bits(shallow(), normal(), max_flips=2)
-    with pytest.raises(ValueError, match="`rows` has none"):
+    with pytest.raises(ValueError, match="`rows` is empty; give rows like those"):
         choose_bits(shallow(), normal(0), max_flips=0.1)
     with pytest.raises(ValueError, match="cannot be proved with scores of at most 53 bits"):
         choose_bits(shallow(), normal(), max_flips=1e-12, clip=0.5)

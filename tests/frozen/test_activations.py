@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from decimal import Decimal, getcontext
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -14,7 +15,11 @@ from isotone.frozen.steps import Dense, Pointwise
 from isotone.typing import Floats
 from networks import by_hand
 
-getcontext().prec = 130
+
+@pytest.fixture(autouse=True)
+def many_digits() -> Iterator[None]:
+    with localcontext(prec=130):
+        yield
 
 
 def exactly(name: str, h: Decimal) -> Decimal:
