@@ -134,8 +134,8 @@ def open_tree(path: str, name: str | None) -> Iterator[Tree]:
 def _check_sum(entries: Any, part: str, path: str) -> None:
     """Raise `ValueError` if a part of an RNTuple is damaged.
 
-    uproot compares the sum after it has read the part, and a wrong number in there can make it
-    read for hours.
+    uproot compares the sum after it has read the part, and a wrong number in there can keep it
+    reading without end in sight.
     """
     prepare = getattr(entries, f"_prepare_{part}_chunk", None)
     if prepare is None:  # a TTree has no sums
