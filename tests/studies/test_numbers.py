@@ -244,9 +244,9 @@ def test_what_is_said_of_channels_of_the_trigger() -> None:
     rest = [change[code] for code in change if code < "2" and code not in charming]
     extremes = [min(lost), max(lost), min(plus), max(plus), -min(rest), max(rest)]
     assert [round(value, 2) for value in extremes] == stated[3:]
-    *codes, low, high = numbers_in("trigger.md", "a D⁰ of two tracks (#, #) gain # to #.")
+    *codes, gain = numbers_in("trigger.md", "a D⁰ of two tracks (#, #) gain #.")
     gained = sorted(change[f"{code:.0f}"] for code in codes)
-    assert [round(value, 2) for value in gained] == [low, high]
+    assert [round(value, 2) for value in gained] == [gain, gain]
     assert max(change.values()) == gained[1]
 
 
@@ -274,23 +274,20 @@ def test_what_is_said_of_the_smoothness_of_the_trigger() -> None:
     sentence = "within 20 MeV # % of the candidates enter ours and # % the trees'"
     stated = numbers_in("trigger.md", sentence)
     assert [100 * ours[0], 100 * trees[0]] == pytest.approx(stated, abs=0.5)
-    says("trigger.md", "in ln min χ²_IP the largest changes are equal")
-    assert ours[1] == pytest.approx(trees[1], rel=0.05)
+    stated = numbers_in("trigger.md", "in ln min χ²_IP it is # % and # % within 0.02")
+    assert [100 * ours[1], 100 * trees[1]] == pytest.approx(stated, abs=0.5)
     says("trigger.md", "The trees' boundaries have several stairs, ours none or one")
     n_ours, n_trees = (steps[n][2].split("; ")[0].split(", ") for n in (OURS, TREES_OF_TRIGGER))
     assert set(n_ours) == {"0", "1"}
     assert min(int(number) for number in n_trees) > 2
-    says(
-        "trigger.md",
-        "the one of seed 1, where the vertical part is interrupted, is higher than any",
-    )
+    says("trigger.md", "that of seed 0 is a little lower than the highest one of any of the trees")
     highest = [
         [first(number) for number in steps[n][2].split("; ")[1].split(", ")]
         for n in (OURS, TREES_OF_TRIGGER)
     ]
-    assert highest[0][1] > max(highest[1])
-    says("trigger.md", "ours is a curve for seeds 0 and 2, up to a small stair, and has one high")
-    assert max(highest[0][0], highest[0][2]) < 0.15
+    assert 0.85 * min(highest[1]) < highest[0][0] < min(highest[1])
+    says("trigger.md", "ours is a curve for seeds 1 and 2, up to a small stair, and has one high")
+    assert max(highest[0][1:]) < 0.15
 
 
 def test_what_is_said_of_the_unconstrained_network_of_the_trigger() -> None:
@@ -303,18 +300,18 @@ def test_what_is_said_of_the_unconstrained_network_of_the_trigger() -> None:
     beauty, charm = table[OURS][1], table[OURS][3]
     says(
         "trigger.md",
-        "With our network the median of beauty loses nothing, that of charm 0.01 to 0.02.",
+        "the median of beauty changes by less than 0.01, that of charm falls by 0.01 to 0.03.",
     )
     for cell in (beauty, charm):
         both = [[float(value) for value in part.split(" to ")] for part in cell.split(", ")]
-        assert both[0][0] >= 0
-        assert -0.025 < both[1][0] <= both[1][-1] < -0.005
-    says("trigger.md", "Of charm the trigger keeps a fifth, and a seventh of that is lost.")
+        assert max(map(abs, both[0])) < 0.01
+        assert -0.035 < both[1][0] <= both[1][-1] < -0.005
+    says("trigger.md", "Of charm the trigger keeps a fifth, and an eighth of that is lost.")
     channels = rows("trigger.md", "code | decay").items()
     charm_of = [(first(row[1]), first(row[3])) for code, row in channels if code[0] == "2"]
     free_charm, our_charm = np.array(charm_of).T
     assert np.mean(free_charm) == pytest.approx(1 / 5, abs=0.03)
-    assert np.median(1 - our_charm / free_charm) == pytest.approx(1 / 7, abs=0.01)
+    assert np.median(1 - our_charm / free_charm) == pytest.approx(1 / 8, abs=0.01)
 
 
 def test_what_is_said_of_scoring() -> None:

@@ -499,7 +499,7 @@ def test_mistakes_in_the_data_are_explained(changes: dict[str, Any], message: st
 @pytest.mark.parametrize("hide", [lambda y: y, np.ma.masked_invalid])
 def test_a_missing_target_is_refused_even_behind_a_mask(hide: Any) -> None:
     trainer = make(loss="squared_error")
-    with pytest.raises(ValueError, match="`y` .*finite"):
+    with pytest.raises(ValueError, match=r"`y` .*finite"):
         trainer.loss(np.zeros((3, 2)), hide(np.array([0.5, np.nan, 1.0])))
 
 

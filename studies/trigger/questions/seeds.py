@@ -3,7 +3,7 @@
 Question: how far does the efficiency at the working point spread over seeds?
 Data: any sample; the rows to judge by are the same for all seeds.
 Claim: the spread over seeds is of the order of 0.1 %, below the sample's own error.
-Run time: 26 minutes of processor time for 1000 seeds of a full sample.
+Run time: an hour on two cores that others used as well, for 1000 seeds of a full sample.
 
 A part of the spread is the sample's: few candidates near the threshold decide which of two almost
 equal models passes more. Drawing collisions and hadrons anew tells how large that part is.
