@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: help venv demo test test-slow lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier fuzz sanitize figures trigger report-picture wheel docs clean mutate coverage
+.PHONY: help venv demo test test-slow lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-pages bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier fuzz sanitize figures trigger report-picture wheel docs clean mutate coverage
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -20,6 +20,7 @@ help:
 	@echo "make bench-stream    training on 20 million rows of Parquet files against rows in memory"
 	@echo "make bench-onnx      ONNX graphs: comparators against TopK, ordered sums"
 	@echo "make bench-reasons   rows explained per second, exactly and sampled, against shap"
+	@echo "make bench-pages     frames per second of reports while a slider is dragged; needs Chromium"
 	@echo "make bench-estimators  default estimators against boosters, on small and whole tables (TABLES=DIR for more)"
 	@echo "make prove           the proof that computed scores are monotone, checked by Coq; needs coq and Flocq"
 	@echo "make prove-bits      a billion comparisons of computed scores; docs/last-bit.md shows a hundred million"
@@ -97,6 +98,9 @@ bench-onnx: venv
 bench-reasons: venv
 	-$(BIN)/python -m pip install -q --disable-pip-version-check --only-binary :all: --no-deps --upgrade --target build/shap shap slicer cloudpickle tqdm numba llvmlite
 	PYTHONPATH=build/shap OMP_NUM_THREADS=1 $(BIN)/python -m bench.inference.reasons
+
+bench-pages: venv
+	$(BIN)/python -m bench.pages.frames
 
 bench-estimators: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m bench.estimators.small_tables $(if $(TABLES),--tables $(TABLES))
