@@ -9,7 +9,7 @@ from __future__ import annotations
 PACKAGES = {
     "train": ("torch", "scikit-learn", "scipy"),
     "plot": ("matplotlib",),
-    "root": ("uproot", "awkward"),
+    "root": ("uproot", "awkward", "xxhash"),
     "sweep": ("dask", "distributed"),
     "export": ("onnx", "onnxruntime"),
     "fpga": ("da4ml",),

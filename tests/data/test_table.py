@@ -331,7 +331,7 @@ def test_without_uproot(
     files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "uproot", None)
-    message = r"needs uproot, which is not installed; run: pip install uproot awkward, or"
+    message = r"needs uproot, which is not installed; run: pip install uproot awkward xxhash, or"
     with pytest.raises(ImportError, match=message):
         open_table(files[".root"])
     with pytest.raises(ImportError, match=message):
