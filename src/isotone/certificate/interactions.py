@@ -83,11 +83,6 @@ class _Terms:
         """Inputs of the network, each of them a function of one column, its owner."""
         return cls(owners[:, None] == np.arange(n_columns), np.eye(n_columns, dtype=bool))
 
-    @property
-    def is_everything(self) -> bool:
-        """Whether all units are functions of all columns, to which others would add nothing."""
-        return len(self.columns) == 1 and bool(self.columns.all() and self.reads.all())
-
     def through(self, step: Dense) -> _Terms:
         return _Terms(_join(step.weight != 0, self.reads), self.columns)
 
@@ -137,11 +132,11 @@ class _Walk(Language[_Terms]):
         return self._few(h, len(h.reads) * h.columns.size).merged(1)
 
     def members(self, step: Members, h: _Terms, copies: bool) -> _Terms:
+        pairs = zip(step.weights, self.parts(step, h, copies), strict=True)
         n_units, n_columns = step.width(len(h.reads)), h.columns.shape[1]
         total = _Terms(np.zeros((n_units, 0), bool), np.zeros((0, n_columns), bool))
-        for weight, steps in zip(step.weights, step.members, strict=True):
-            if weight and not total.is_everything:
-                total = self._few(total + self._few(self.run(steps, h, copies)))
+        for weight, part in pairs:
+            total = self._few(total + self._few(part)) if weight else total
         return total
 
     def _few(self, h: _Terms, work: int = 0) -> _Terms:
