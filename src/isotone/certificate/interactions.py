@@ -147,7 +147,8 @@ class _Walk(Language[_Terms]):
 
 def _join(reads: Bools, of: Bools) -> Bools:
     """Where a row of the one and a column of the other have something in common."""
-    return np.asarray(reads.astype(np.float32) @ of.astype(np.float32) > 0)
+    with np.errstate(invalid="ignore"):  # raised by what lies in the spare lanes of a kernel
+        return np.asarray(reads.astype(np.float32) @ of.astype(np.float32) > 0)
 
 
 def _distinct(sets: Bools) -> tuple[Bools, Indices]:
