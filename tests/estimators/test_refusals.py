@@ -177,7 +177,9 @@ def test_rows_that_cannot_be_used_are_refused_with_advice() -> None:
 def test_what_is_not_a_table_is_refused_with_advice() -> None:
     X, y = people(20)
     for table, kind, message in (
-        (X["age"], TypeError, r"`X` is a Series, one column; it must be a table.*X.to_frame\(\)"),
+        (X["age"], TypeError, r"`X` is a Series, one column or one row; .*X.to_frame\(\)"),
+        (X.iloc[0], TypeError, r"X.to_frame\(\), or its transpose if X is a row"),
+        (X[[]], ValueError, r"`X` has no columns; it must have some: select"),
         (X.to_dict("records"), TypeError, r"list of records; .*: give a data frame"),
         ({"age": 1.0}, ValueError, r"'age' is 1.0; a column must hold one value per row"),
         ({"age": [1.0, 2.0], "debt": [1.0]}, ValueError, r"'debt' has 1 values but column 'age'"),
@@ -185,6 +187,15 @@ def test_what_is_not_a_table_is_refused_with_advice() -> None:
     ):
         with pytest.raises(kind, match=message):
             classifier().fit(table, y)
+
+
+def test_a_table_without_rows_and_rows_without_a_class_are_refused() -> None:
+    X, _ = people(4)
+    with pytest.raises(ValueError, match=r"`X` has no rows; it must have some: check how"):
+        classifier().fit(X.iloc[:0], [])
+    for nothing in (None, pd.NA):
+        with pytest.raises(ValueError, match=r"`y` is (None|<NA>) in row 2 .*: drop the others"):
+            classifier().fit(X, np.array(["no", "yes", nothing, "no"], dtype=object))
 
 
 def test_rivals_and_logarithms_are_told_by_column_not_by_feature() -> None:

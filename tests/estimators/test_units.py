@@ -44,6 +44,11 @@ def test_scales_are_powers_of_two_near_the_deviation(spread: float) -> None:
     assert np.all(np.abs(units.standardize(y)) < 1.5)
 
 
+def test_targets_that_hardly_vary_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"deviation 1e-130; it must be at least 4e-121 .*units"):
+        TargetUnits.fit(np.array([[-1e-130, -1.0], [1e-130, 1.0]]), np.ones(2))
+
+
 def test_sorted_outputs_keep_the_certificate() -> None:
     frozen = isotone.freeze(MonotonicNetwork([2, 8, 3], monotonic_cst=[1, -1], lipschitz=3.0))
     ordered, certificate = certified(sort_outputs(frozen))

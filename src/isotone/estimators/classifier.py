@@ -33,6 +33,7 @@ from isotone.estimators.parameters import Watch
 from isotone.estimators.preparation.observations import with_groups
 from isotone.estimators.preparation.signed import mean_weights
 from isotone.estimators.teacher import probabilities, refuse_loss
+from isotone.estimators.validation import refuse_missing_classes
 from isotone.losses import LOSSES
 from isotone.training.recipe import History
 from isotone.typing import ClassificationLoss, Floats, Indices, Signs
@@ -207,6 +208,7 @@ class MonotonicClassifier(ClassifierMixin, MonotonicEstimator):  # type: ignore[
         watch = Watch.of(eval_set, callbacks)
         watch.refuse_workers(workers)
         X, y, sample_weight, groups, stream = self._in_memory(X, y, sample_weight, groups, workers)
+        refuse_missing_classes(y)
         parameters, rows = self._read(X, y, sample_weight, stream)
         rows = with_groups(rows, groups)
         check_classification_targets(rows.y)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse import csr_array, csr_matrix, issparse
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, _num_samples, validate_data
 
 from isotone import limits
 from isotone.inputs.cells import arrow_of
@@ -64,15 +64,7 @@ def densified(X: Any) -> Any:
 
 
 def framed(X: Any) -> Any:
-    """A dictionary of columns as a table of Arrow; anything else as it is.
-
-    A single column, and a path, raise `TypeError`.
-    """
-    if hasattr(X, "to_frame") and getattr(X, "ndim", 1) == 1:  # of pandas or polars
-        raise TypeError(
-            f"`X` is a {type(X).__name__}, one column; it must be a table, even of one column: "
-            "give X.to_frame()"
-        )
+    """A dictionary of columns as a table of Arrow; anything else as it is, but no path."""
     if isinstance(X, str | Path):
         raise TypeError(
             f"`X` is the path {str(X)!r}; only `fit` reads files: give a table, or score files "
@@ -93,6 +85,8 @@ def by_names(X: Floats, names: Sequence[str]) -> dict[str, Floats]:
 def validate_names(estimator: BaseEstimator, X: Any, reset: bool) -> None:
     """Remember the columns of a table, or check that they are the same."""
     names = column_names(X)
+    if not names:
+        raise ValueError("`X` has no columns; it must have some: select columns to learn from")
     if len(set(names)) < len(names):
         twice = max(names, key=names.count)
         raise ValueError(
@@ -118,6 +112,8 @@ def validate(estimator: BaseEstimator, X: Any, *args: Any, **options: Any) -> An
 
 def row_weights(estimator: Any, X: Any, sample_weight: Any) -> Floats:
     """A weight for every row, none of them negative unless the estimator takes such."""
+    if not _num_samples(X):
+        raise ValueError("`X` has no rows; it must have some: check how they were selected")
     weight: Floats = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if not estimator.signed_weights and np.any(weight < 0):
         row = int(np.argmax(weight < 0))
@@ -127,6 +123,19 @@ def row_weights(estimator: Any, X: Any, sample_weight: Any) -> Floats:
             "signed_weights=True if negative weights are intended, as in sWeights"
         )
     return weight
+
+
+def refuse_missing_classes(y: Any) -> None:
+    """Raise `ValueError` if some class is None or the NA of pandas, which do not sort."""
+    labels = np.asarray(y)
+    known = labels.dtype != object or labels.ndim != 1
+    kinds = [] if known else [type(label).__name__ for label in labels]
+    row = next((k for k, kind in enumerate(kinds) if kind in ("NoneType", "NAType")), None)
+    if row is not None:
+        raise ValueError(
+            f"`y` is {labels[row]} in row {row} (counted from 0); a classifier learns "
+            "from rows whose class is known: drop the others, or give 'unknown' as their class"
+        )
 
 
 def refuse_infinite(table: Reals, columns: Sequence[str]) -> None:

@@ -11,8 +11,13 @@ import numpy as np
 def has_names(X: Any) -> bool:
     """Whether `X` is a data frame, an Arrow table or a dictionary of columns.
 
-    What only describes a table, or holds it row by row, raises `TypeError`.
+    What only describes a table, is a part of one, or holds it row by row, raises `TypeError`.
     """
+    if hasattr(X, "to_frame") and getattr(X, "ndim", 1) == 1:  # of pandas or polars
+        raise TypeError(
+            f"`X` is a {type(X).__name__}, one column or one row; it must be a table: give "
+            "X.to_frame(), or its transpose if X is a row"
+        )
     if type(X).__name__ == "LazyFrame":
         raise TypeError("`X` is a LazyFrame, which holds no rows yet; it must: collect() it first")
     if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping):

@@ -230,7 +230,8 @@ def as_numbers(X: ArrayLike, features: Sequence[str] | None = None) -> Reals:
         columns = (
             "columns" if features is None else f"{len(features)} columns: {', '.join(features)}"
         )
-        raise ValueError(f"`X` has shape {table.shape}; it must have rows and {columns}")
+        advice = ": give [X] if it is one row" if table.ndim == 1 else ""
+        raise ValueError(f"`X` has shape {table.shape}; it must have rows and {columns}{advice}")
     return table
 
 

@@ -50,6 +50,11 @@ class TargetUnits:
         alike = y.max(axis=0) == y.min(axis=0)
         unit = np.where(alike, 1.0, np.abs(y - mean).max(axis=0))  # its square must not vanish
         spread = unit * np.sqrt(np.average(((y - mean) / unit) ** 2, axis=0, weights=weight))
+        if np.any(~alike & (spread < 1.0 / _MOST)):
+            raise ValueError(
+                f"`y` has deviation {spread[~alike].min():g}; it must be at least "
+                f"{1.0 / _MOST:.1g} so that slopes are not lost in rounding: choose other units"
+            )
         constant = np.where(mean == 0, 1.0, np.abs(mean)) * _CONSTANT
         usable = np.clip(np.where(alike, constant, spread), 1.0 / _MOST, _MOST)
         scale = np.exp2(np.rint(np.log2(usable)))
