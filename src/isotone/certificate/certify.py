@@ -41,6 +41,7 @@ from isotone.rounding import add, digits_up, divide, multiply, subtract_down
 from isotone.typing import Floats
 
 MOST_SHOWN = 1000  # slopes that a person is shown; all are in the JSON
+_ABOUT = ("about_missing", "about_joint", "about_interactions")
 
 
 @dataclass(frozen=True)
@@ -155,13 +156,9 @@ class Certificate:
         if in_short and len(self.interactions) > MOST_SHOWN:
             left_out.add("interactions")
         names = [f.name for f in fields(self) if f.name not in left_out]
-        data = {name: _plain(getattr(self, name)) for name in names}
-        return data | {
-            "lipschitz_holds": self.lipschitz_holds,
-            "guarantee": self.guarantee,
-            "about_missing": self.about_missing,
-            "about_joint": self.about_joint,
-            "about_interactions": self.about_interactions,
+        return {
+            name: _plain(getattr(self, name))
+            for name in (*names, "lipschitz_holds", "guarantee", *_ABOUT)
         }
 
     def to_json(self, *, asked: Sequence[JointVerdict] = (), **more: Any) -> str:
@@ -382,7 +379,7 @@ def certify(frozen: FrozenNetwork) -> Certificate:
         interactions=find_interactions(frozen),
         layers=bounds.layer_bounds(frozen.steps),
         rounding_errors=tuple(errors.tolist()),
-        widths=find_widths(frozen),
+        widths=() if np.any(errors) else find_widths(frozen),
         frozen=frozen,
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,12 +24,21 @@ class Stack(Dense):
         object.__setattr__(self, "norms", MatrixNorms.stack([step.norms for step in steps]))
 
 
+_found: WeakKeyDictionary[Members, Members | None] = WeakKeyDictionary()
+
+
 def side_by_side(step: Members) -> Members:
     """One member for all of them, if they have the same steps and the first is dense."""
+    if step not in _found:
+        _found[step] = _stacked(step)
+    return _found[step] or step
+
+
+def _stacked(step: Members) -> Members | None:
     common = [_common(steps) for steps in zip_longest(*step.members)]
     found = tuple(step for step in common if step is not None)
     alike = len(found) == len(common) > 0 and isinstance(found[0], Dense)
-    return Members((1.0,), (found,)) if alike else step
+    return Members((1.0,), (found,)) if alike else None
 
 
 def _common(steps: Sequence[Step | None]) -> Step | None:
