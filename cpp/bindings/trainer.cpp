@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -151,40 +153,92 @@ struct Members {
     }
 };
 
+// As `isotone.training.fields.Usual`: cells and values, begins, and fields, cells and values of
+// what differs.
+template <class T>
+using UsualArrays =
+    std::tuple<Array<const std::int32_t>, Array<const T>, Array<const std::int64_t>,
+               Array<const std::int32_t>, Array<const std::int32_t>, Array<const T>>;
+
 // Weights have one axis, or two with a row per member.
 template <class T>
 struct Table {
     Array<const T> x;
     std::optional<Array<const std::int32_t>> cells;
+    std::optional<UsualArrays<T>> usual;
     std::optional<Array<const T>> y, weight;
 
-    std::size_t n_rows(const Shape& shape) const { return x.size() / shape.n_columns(); }
+    int n_columns(const Shape& shape) const {
+        if (!shape.n_fields) return shape.n_features();
+        const std::int32_t* const cells = usual ? std::get<0>(*usual).data() : nullptr;
+        int n = 0;
+        for (int f = 0; f < shape.n_fields; ++f) n += !cells || cells[f] < 0;
+        return n;
+    }
+    std::size_t n_rows(const Shape& shape) const {
+        return usual ? std::get<2>(*usual).size() - 1 : x.size() / n_columns(shape);
+    }
     bool one_weight() const { return !weight || weight->ndim() == 1; }
 
     void check(const Shape& shape, std::size_t n_members) const {
-        const std::size_t n = n_rows(shape);
-        check_size("x", x, n * shape.n_columns());
         if ((shape.n_fields > 0) != cells.has_value()) fail("`cells` are those of fields.");
+        if (usual) check_usual(shape);
+        const std::size_t n = n_rows(shape);
+        check_size("x", x, n * n_columns(shape));
         if (cells) check_cells(shape, n);
         if (y) check_size("y", *y, n * shape.n_targets);
         if (weight) check_size("sample_weight", *weight, one_weight() ? n : n_members * n);
     }
 
     void check_cells(const Shape& shape, std::size_t n) const {
-        check_size("cells", *cells, n * shape.n_fields);
+        check_size("cells", *cells, n * n_columns(shape));
+        std::vector<Field> own;
+        for (int f = 0; f < shape.n_fields; ++f)
+            if (usual_of().cell(f) < 0) own.push_back(shape.fields[f]);
         const std::int32_t* cell = cells->data();
         for (std::size_t i = 0; i < n; ++i)
-            for (int f = 0; f < shape.n_fields; ++f, ++cell) {
-                const int place = *cell - shape.fields[f].first;
-                if (place < 0 || place >= shape.fields[f].count)
-                    fail("`cells` must be copies of their fields.");
-            }
+            for (const Field& field : own) check_cell(field, *cell++);
+    }
+
+    static void check_cell(const Field& field, std::int32_t cell) {
+        const int place = cell - field.first;
+        if (place < 0 || place >= field.count) fail("`cells` must be copies of their fields.");
+    }
+
+    void check_usual(const Shape& shape) const {
+        const auto& [cells, values, begins, fields, own_cells, own_values] = *usual;
+        check_size("usual cells", cells, shape.n_fields);
+        check_size("usual values", values, shape.n_fields);
+        check_size("other cells", own_cells, fields.size());
+        check_size("other values", own_values, fields.size());
+        check_size("other fields", fields, fields.size());
+        check_size("begins", begins, std::max<std::size_t>(begins.size(), 1));
+        for (int f = 0; f < shape.n_fields; ++f)
+            if (cells.data()[f] >= 0) check_cell(shape.fields[f], cells.data()[f]);
+        const std::int64_t *const first = begins.data(), *const end = first + begins.size();
+        if (!std::is_sorted(first, end) || *first != 0 ||
+            static_cast<std::size_t>(end[-1]) != fields.size())
+            fail("rows must divide the fields in which they differ.");
+        for (std::size_t i = 0; i < fields.size(); ++i) {
+            const int f = fields.data()[i];
+            if (f < 0 || f >= shape.n_fields || cells.data()[f] < 0)
+                fail("rows may differ in fields that have a usual cell.");
+            check_cell(shape.fields[f], own_cells.data()[i]);
+        }
     }
 
     Rows<T> of(const Shape& shape, std::size_t member) const {
         const std::size_t n = n_rows(shape), first = one_weight() ? 0 : member * n;
-        return {x.data(), pointer(cells), pointer(y), weight ? weight->data() + first : nullptr,
+        return {x.data(),   pointer(cells), n_columns(shape),
+                usual_of(), pointer(y),     weight ? weight->data() + first : nullptr,
                 n};
+    }
+
+    Usual<T> usual_of() const {
+        if (!usual) return {};
+        const auto& [cells, values, begins, fields, own_cells, own_values] = *usual;
+        return {cells.data(), values.data(), begins.data(),
+                {fields.data(), own_cells.data(), own_values.data()}};
     }
 };
 
@@ -239,7 +293,8 @@ template <class T>
 void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_scale,
            Array<const T> residual, Array<const T> loss_parameter,
            Array<T> parameters, Array<T> first_moment, Array<T> second_moment, Array<const T> x,
-           std::optional<Array<const std::int32_t>> cells, Array<const T> y,
+           std::optional<Array<const std::int32_t>> cells, std::optional<UsualArrays<T>> usual,
+           Array<const T> y,
            std::optional<Array<const T>> sample_weight,
            std::optional<Array<const std::int32_t>> order, std::size_t batch_size,
            Array<const double> schedule, double beta1, double beta2, double eps,
@@ -252,7 +307,7 @@ void train(const Stack& stack, Array<const T> bounds, Array<const T> feature_sca
     check_size("first_moment", first_moment, n_members * n_parameters);
     check_size("second_moment", second_moment, n_members * n_parameters);
     check_size("losses", losses, n_members);
-    const Table<T> table = {x, cells, y, sample_weight};
+    const Table<T> table = {x, cells, usual, y, sample_weight};
     table.check(shape, n_members);
 
     if (order) check_order(*order, n_members, table.n_rows(shape));
@@ -281,7 +336,7 @@ template <class T>
 void evaluate(const Stack& stack, Array<const T> bounds, Array<const T> feature_scale,
               Array<const T> residual, Array<const T> loss_parameter,
               Array<const T> parameters, Array<const T> x,
-              std::optional<Array<const std::int32_t>> cells,
+              std::optional<Array<const std::int32_t>> cells, std::optional<UsualArrays<T>> usual,
               std::optional<Array<const T>> y, std::optional<Array<const T>> sample_weight,
               std::optional<Array<T>> gradients, std::optional<Array<T>> predictions,
               Array<double> losses, int threads, const std::string& isa) {
@@ -289,7 +344,7 @@ void evaluate(const Stack& stack, Array<const T> bounds, Array<const T> feature_
     const Members<T> members = {bounds, feature_scale, residual, loss_parameter};
     members.check(shape);
     const std::size_t n_members = members.count(), n_parameters = shape.n_parameters();
-    const Table<T> table = {x, cells, y, sample_weight};
+    const Table<T> table = {x, cells, usual, y, sample_weight};
     table.check(shape, n_members);
     const std::size_t n_predicted = table.n_rows(shape) * shape.n_outputs();
     check_size("parameters", parameters, n_members * n_parameters);
@@ -314,15 +369,16 @@ template <class T>
 void bind(nb::module_& m) {
     m.def("train", train<T>, "stack"_a, "bounds"_a, "feature_scale"_a, "residual"_a,
           "loss_parameter"_a, "parameters"_a.noconvert(), "first_moment"_a.noconvert(),
-          "second_moment"_a.noconvert(), "x"_a, "cells"_a.none(), "y"_a, "sample_weight"_a.none(),
-          "order"_a.none(), "batch_size"_a, "schedule"_a, "beta1"_a, "beta2"_a, "eps"_a,
-          "lipschitz_rate"_a, "losses"_a.noconvert(), "threads"_a = 1, "isa"_a = "",
+          "second_moment"_a.noconvert(), "x"_a, "cells"_a.none(), "usual"_a.none(), "y"_a,
+          "sample_weight"_a.none(), "order"_a.none(), "batch_size"_a, "schedule"_a, "beta1"_a,
+          "beta2"_a, "eps"_a, "lipschitz_rate"_a, "losses"_a.noconvert(), "threads"_a = 1,
+          "isa"_a = "",
           "One epoch of Adam for each member; writes the mean loss of its batches to `losses`.");
     m.def("evaluate", evaluate<T>, "stack"_a, "bounds"_a, "feature_scale"_a, "residual"_a,
           "loss_parameter"_a, "parameters"_a.noconvert(), "x"_a, "cells"_a.none(),
-          "y"_a.none(), "sample_weight"_a.none(), "gradients"_a.none().noconvert(),
-          "predictions"_a.none().noconvert(), "losses"_a.noconvert(), "threads"_a = 1,
-          "isa"_a = "",
+          "usual"_a.none(), "y"_a.none(), "sample_weight"_a.none(),
+          "gradients"_a.none().noconvert(), "predictions"_a.none().noconvert(),
+          "losses"_a.noconvert(), "threads"_a = 1, "isa"_a = "",
           "Write losses, and gradients or predictions if there is an array for them.");
 }
 

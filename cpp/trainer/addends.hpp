@@ -15,6 +15,8 @@ inline bool has_others(Field field) { return !field.is_category && field.count >
 // A field, and for every vector of a row whether it adds to it. Tables hold only those to which it
 // does, `stride` of them for every copy.
 struct Adding : Field {
+    int usual;   // the cell that most rows have, or negative
+    int column;  // of the rows otherwise
     const std::uint8_t* adds;
     int stride;
     std::size_t offset;  // of the first copy in a table
@@ -22,21 +24,27 @@ struct Adding : Field {
 
 // What a field adds to vectors of a row: those of copy k are at offset + k stride in a table.
 struct Addend {
-    int field, stride;
+    int field, column, stride;
     std::ptrdiff_t offset;
     bool has_others;
 
     // Of the copy that moves.
-    std::ptrdiff_t at(const std::int32_t* cells) const {
-        return offset + std::ptrdiff_t{cells[field]} * stride;
-    }
+    std::ptrdiff_t at(std::int32_t cell) const { return offset + std::ptrdiff_t{cell} * stride; }
 };
 
-// Vectors of a row, one after the other, to which the same fields add.
+// Vectors of a row, one after the other, to which the same fields add. Behind the addends that
+// every event looks up are those of fields with a usual cell.
 struct Panel {
     int first, count;
     const Addend* addends;
     int n_addends;
+    const int* places;  // of a field among the addends, negative if it adds nothing
+
+    // Calls run(addend) for those that every event looks up.
+    template <class Run>
+    ISOTONE_INLINE void for_all(Run run) const {
+        for (int i = 0; i < n_addends; ++i) run(addends[i]);
+    }
 };
 
 // To how many vectors below `end`.
@@ -77,11 +85,13 @@ struct Addends {
         fields = arena.template take<Adding>(n);
         panels = arena.template take<Panel>(size);
         addends = arena.template take<Addend>(n_pairs);
+        places = arena.template take<int>(n_pairs);
     }
 
     // The first vectors of a row are units, the others outputs.
-    void find(const Shape& shape, int n_unit_vectors, int lanes) {
-        find_fields(shape, n_unit_vectors, lanes);
+    template <class T>
+    void find(const Shape& shape, const Usual<T>& usual, int n_unit_vectors, int lanes) {
+        find_fields(shape, usual, n_unit_vectors, lanes);
         find_panels();
     }
 
@@ -95,12 +105,14 @@ struct Addends {
 
 private:
     // A field adds to the units that its weights are not masked for, and to all outputs.
-    void find_fields(const Shape& shape, int n_unit_vectors, int lanes) {
+    template <class T>
+    void find_fields(const Shape& shape, const Usual<T>& usual, int n_unit_vectors, int lanes) {
         const int n_units = shape.layers[0].n_out;
         n_vectors = 0;
-        for (int f = 0; f < n_fields; ++f) {
+        for (int f = 0, column = 0; f < n_fields; ++f) {
             std::uint8_t* const own = adds + f * size;
-            fields[f] = {shape.fields[f], own, 0, n_vectors};
+            fields[f] = {shape.fields[f], usual.cell(f), column, own, 0, n_vectors};
+            column += fields[f].usual < 0;
             Adding& field = fields[f];
             for (int e = 0; e < size; ++e) own[e] = e >= n_unit_vectors || !shape.mask;
             for (int k = field.first; shape.mask && k < field.first + field.count; ++k)
@@ -115,10 +127,18 @@ private:
         Addend* next = addends;
         n_panels = 0;
         for (int e = 0; e < size; e += panels[n_panels++].count) {
-            Panel& panel = panels[n_panels] = {e, 1, next, 0};
-            for (int f = 0; f < n_fields; ++f)
-                if (fields[f].adds[e]) *next++ = addend(f, e);
+            int* const own = places + n_panels * n_fields;
+            Panel& panel = panels[n_panels] = {e, 1, next, 0, own};
+            const auto add = [&](bool usual) {
+                for (int f = 0; f < n_fields; ++f)
+                    if ((fields[f].usual >= 0) == usual) {
+                        own[f] = fields[f].adds[e] ? static_cast<int>(next - panel.addends) : -1;
+                        if (fields[f].adds[e]) *next++ = addend(f, e);
+                    }
+            };
+            add(false);
             panel.n_addends = static_cast<int>(next - panel.addends);
+            add(true);
             while (e + panel.count < size && panel.count < looked_up_per_block &&
                    has_same_fields(e, e + panel.count))
                 ++panel.count;
@@ -128,7 +148,7 @@ private:
     Addend addend(int f, int e) const {
         const Adding& field = fields[f];
         const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(field.offset);
-        return {f, field.stride,
+        return {f, field.column, field.stride,
                 first - std::ptrdiff_t{field.first} * field.stride + count_added(field, e),
                 has_others(field)};
     }
@@ -142,6 +162,7 @@ private:
     int size;            // vectors of a row
     std::uint8_t* adds;  // (n_fields, size)
     Addend* addends;     // of all panels
+    int* places;         // likewise, (n_fields,) each
 };
 
 }  // namespace isotone::ISOTONE_ISA

@@ -14,12 +14,15 @@
 // Of the indicators of a column's categories all but one are zero: they add w_t phi and nothing
 // else, and so does a column that is not divided.
 //
+// Where most events have the same t and phi, see usual.hpp, only the others look a field up.
+//
 // Weights are stored by copy, (n_in, n_out), as they are looked up.
 #pragma once
 
 #include "sorter/transpose.hpp"
 #include "trainer/addends.hpp"
 #include "trainer/normalization.hpp"
+#include "trainer/usual.hpp"
 
 namespace isotone::ISOTONE_ISA {
 
@@ -39,6 +42,7 @@ struct LookUp {
     T* inner;             // for every copy or unit
     V* n_largest;         // for every unit
     Addends addends;
+    UsualSums<T> usual;
     int n_in, n_out, n_outputs;
     int unit_size, size;  // vectors of the units, and of a row
     bool by_unit;         // whether W is normalized by unit, or by copy
@@ -60,11 +64,13 @@ struct LookUp {
         inner = arena.template take<T>(n_in > n_out ? n_in : n_out);
         n_largest = arena.template take<V>(unit_size);
         addends.take(shape.n_fields, size, arena);
+        usual.take(shape.n_fields, size, arena);
     }
 
     // Once: `collect` leaves zeros behind.
-    void clear(const Shape& shape) {
-        addends.find(shape, unit_size, n_lanes<V>);
+    void clear(const Shape& shape, const Usual<T>& given) {
+        addends.find(shape, given, unit_size, n_lanes<V>);
+        usual.clear(given);
         for (V* table : {moving, still, by_phi, by_cell})
             __builtin_memset(table, 0, addends.n_vectors * sizeof(V));
         __builtin_memset(rows, 0, tile_rows * size * sizeof(V));
@@ -87,21 +93,19 @@ struct LookUp {
             set_factors(field, weight, bound, scale);
             set_moving(field, weight, residual);
             if (has_others(field)) sum_still(field);
+            if (field.usual >= 0) add_usual(field, f);
         }
         T seen = 0;
         for (int i = 0; i < (by_unit ? n_out : n_in); ++i) seen += sizes[i];
         return seen;
     }
 
-    // Rows of a tile of n events; `cells` and `phi` are those of event i at event(i) * n_fields.
+    // Rows of a tile of n events; event i is the row event(i) of the table.
     template <class Event>
-    void forward(const std::int32_t* cells, const T* phi, Event event, int n) {
+    void forward(const Rows<T>& table, Event event, int n) {
         addends.for_panels([&](auto n_vectors, const Panel& panel) {
-            for (int i = 0; i < n; ++i) {
-                const std::size_t first = event(i) * addends.n_fields;
-                forward_block<n_vectors>(cells + first, phi + first, panel,
-                                         rows + i * size + panel.first);
-            }
+            for (int i = 0; i < n; ++i)
+                forward_block<n_vectors>(table, event(i), panel, rows + i * size + panel.first);
         });
         for (int i = n; i < tile_rows; ++i)
             for (int e = 0; e < size; ++e) rows[i * size + e] = start[e];
@@ -109,13 +113,10 @@ struct LookUp {
 
     // Adds the derivatives in `rows` to the sums.
     template <class Event>
-    void backward(const std::int32_t* cells, const T* phi, Event event, int n) {
+    void backward(const Rows<T>& table, Event event, int n) {
         addends.for_panels([&](auto n_vectors, const Panel& panel) {
-            for (int i = 0; i < n; ++i) {
-                const std::size_t first = event(i) * addends.n_fields;
-                backward_block<n_vectors>(cells + first, phi + first, panel,
-                                          rows + i * size + panel.first);
-            }
+            for (int i = 0; i < n; ++i)
+                backward_block<n_vectors>(table, event(i), panel, rows + i * size + panel.first);
         });
     }
 
@@ -133,11 +134,13 @@ struct LookUp {
     void collect(const T* weight, T bound, T* gradient, T* by_lipschitz) {
         for (int f = 0; f < addends.n_fields; ++f) {
             const Adding& field = addends.fields[f];
+            if (field.usual >= 0) collect_usual(field, f);
             if (has_others(field)) add_others(field);
             if (by_lipschitz || !by_unit) multiply_rows(field);
             if (by_lipschitz) collect_lipschitz(field, by_lipschitz);
             if (!by_unit) carry_through_copies(field, weight, bound, gradient);
         }
+        usual.clear_total();
         if (by_unit) carry_through_units(weight, bound, gradient);
     }
 
@@ -255,43 +258,90 @@ private:
         });
     }
 
+    // What the usual cell adds is part of what all events have in common.
+    void add_usual(const Adding& field, int f) {
+        const V phi = broadcast<V>(usual.given.values[f]);
+        for_added(field, size, [&](auto n, int e, int at) ISOTONE_LAMBDA {
+            unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                V sum = phi * row(moving, field, field.usual)[at + j];
+                if (has_others(field)) sum += row(still, field, field.usual)[at + j];
+                usual.adds(f)[e + j] = sum;
+                start[e + j] += sum;
+            });
+        });
+    }
+
     template <int n>
-    void forward_block(const std::int32_t* cells, const T* phi, const Panel& panel,
+    void forward_block(const Rows<T>& table, std::size_t event, const Panel& panel,
                        V* out) const {
+        const std::int32_t* const cells = table.cells + event * table.n_columns;
+        const T* const phi = table.x + event * table.n_columns;
         const V *const w = moving, *const c = still;
         V sum[n];
         unroll<n>([&](auto j) ISOTONE_LAMBDA { sum[j] = start[panel.first + j]; });
-        for (int i = 0; i < panel.n_addends; ++i) {
-            const Addend& addend = panel.addends[i];
-            const std::ptrdiff_t at = addend.at(cells);
-            const V x = broadcast<V>(phi[addend.field]);
+        const auto add = [&](const Addend& addend, int cell, T value) ISOTONE_LAMBDA {
+            const std::ptrdiff_t at = addend.at(cell);
+            const V x = broadcast<V>(value);
             if (addend.has_others)
                 unroll<n>([&](auto j) ISOTONE_LAMBDA { sum[j] += c[at + j]; });
             unroll<n>([&](auto j) ISOTONE_LAMBDA {
                 sum[j] = multiply_add(x, w[at + j], sum[j]);
             });
-        }
+        };
+        panel.for_all([&](const Addend& addend) ISOTONE_LAMBDA {
+            add(addend, cells[addend.column], phi[addend.column]);
+        });
+        usual.for_others(event, panel, [&](const Addend& addend, int cell, T value) ISOTONE_LAMBDA {
+            const V* const instead = usual.adds(addend.field) + panel.first;
+            unroll<n>([&](auto j) ISOTONE_LAMBDA { sum[j] -= instead[j]; });
+            add(addend, cell, value);
+        });
         unroll<n>([&](auto j) ISOTONE_LAMBDA { out[j] = sum[j]; });
     }
 
     // ---- backward -----------------------------------------------------------------------------
 
     template <int n>
-    void backward_block(const std::int32_t* cells, const T* phi, const Panel& panel,
+    void backward_block(const Rows<T>& table, std::size_t event, const Panel& panel,
                         const V* in) const {
+        const std::int32_t* const cells = table.cells + event * table.n_columns;
+        const T* const phi = table.x + event * table.n_columns;
         V *const by_phi_ = by_phi, *const by_cell_ = by_cell;
         V d[n];
         unroll<n>([&](auto j) ISOTONE_LAMBDA { d[j] = in[j]; });
-        for (int i = 0; i < panel.n_addends; ++i) {
-            const Addend& addend = panel.addends[i];
-            const std::ptrdiff_t at = addend.at(cells);
-            const V x = broadcast<V>(phi[addend.field]);
+        const auto add = [&](const Addend& addend, int cell, T value) ISOTONE_LAMBDA {
+            const std::ptrdiff_t at = addend.at(cell);
+            const V x = broadcast<V>(value);
             unroll<n>([&](auto j) ISOTONE_LAMBDA {
                 by_phi_[at + j] = multiply_add(x, d[j], by_phi_[at + j]);
             });
             if (addend.has_others)
                 unroll<n>([&](auto j) ISOTONE_LAMBDA { by_cell_[at + j] += d[j]; });
-        }
+        };
+        panel.for_all([&](const Addend& addend) ISOTONE_LAMBDA {
+            add(addend, cells[addend.column], phi[addend.column]);
+        });
+        if (!usual.given.cells) return;
+        unroll<n>([&](auto j) ISOTONE_LAMBDA { usual.total[panel.first + j] += d[j]; });
+        usual.for_others(event, panel, [&](const Addend& addend, int cell, T value) ISOTONE_LAMBDA {
+            V* const other = usual.others(addend.field) + panel.first;
+            unroll<n>([&](auto j) ISOTONE_LAMBDA { other[j] += d[j]; });
+            add(addend, cell, value);
+        });
+    }
+
+    // The sums over events that have the usual cell: all, less those that have another.
+    void collect_usual(const Adding& field, int f) {
+        const V phi = broadcast<V>(usual.given.values[f]);
+        for_added(field, size, [&](auto n, int e, int at) ISOTONE_LAMBDA {
+            unroll<n>([&](auto j) ISOTONE_LAMBDA {
+                V& other = usual.others(f)[e + j];
+                const V rest = usual.total[e + j] - other;
+                row(by_phi, field, field.usual)[at + j] += phi * rest;
+                if (has_others(field)) row(by_cell, field, field.usual)[at + j] += rest;
+                other = V{};
+            });
+        });
     }
 
     // What is left of the sum over all events once those of earlier copies are subtracted twice.

@@ -23,7 +23,7 @@ class Member {
 public:
     Member(const Shape& shape, const Constants<T>& constants, const Rows<T>& rows, Arena arena)
         : shape_(shape), constants_(constants), rows_(rows), space_(shape, arena) {
-        space_.clear(shape);
+        space_.clear(shape, rows.usual);
     }
 
     // Must come first, and again whenever the parameters have changed.
@@ -155,8 +155,8 @@ private:
     // Rows in random order come from far away, one after the other; asked for early, all at once.
     ISOTONE_INLINE void prefetch(Visits visits) const {
         constexpr int line = 64 / sizeof(T);
-        const int n = shape_.n_columns();
-        for (std::size_t i = 0; i < visits.n; ++i)
+        const int n = rows_.n_columns;
+        for (std::size_t i = 0; n > 0 && i < visits.n; ++i)
             for (int k = 0; k < n + line - 1; k += line) {
                 const std::size_t at = visits.row(i) * n + (k < n ? k : n - 1);
                 __builtin_prefetch(rows_.x + at);
@@ -315,7 +315,7 @@ private:
     // Units of the first layer, and the residual, of the events of a tile.
     void look_up(int tile, T* out) {
         const int n_out = shape_.layers[0].n_out, first_output = space_.look_up.first_output();
-        space_.look_up.forward(rows_.cells, rows_.x, row_of(tile), n_events_);
+        space_.look_up.forward(rows_, row_of(tile), n_events_);
         space_.look_up.to_tile(0, n_out, out);
         space_.look_up.to_tile(first_output, shape_.n_outputs(), space_.looked_up);
     }
@@ -327,7 +327,7 @@ private:
         space_.look_up.from_tile(numbers(tile_gradient(0, tile)), 0, n_out);
         space_.look_up.from_tile(numbers(tile_gradient(last, tile)),
                                  space_.look_up.first_output(), shape_.n_outputs());
-        space_.look_up.backward(rows_.cells, rows_.x, row_of(tile), n);
+        space_.look_up.backward(rows_, row_of(tile), n);
     }
 
     void add_residual(V* out) const {

@@ -79,20 +79,37 @@ struct Shape {
     Ranges ranges;             // of the layers' parameters; all others are zero
 
     ISOTONE_INLINE int n_features() const { return layers[0].n_in; }
-    ISOTONE_INLINE int n_columns() const { return n_fields ? n_fields : n_features(); }
     ISOTONE_INLINE int n_outputs() const { return layers[n_layers - 1].n_out; }
     ISOTONE_INLINE std::size_t n_parameters() const {
         return n_weights + (learns_lipschitz ? n_features() : 0);
     }
 };
 
+// What most rows have in a field, and what a row has instead: row i in those of its `others` from
+// begins[i] to before begins[i + 1].
+template <class T>
+struct Usual {
+    const std::int32_t* cells;  // (n_fields,), negative where rows differ too much; may be null
+    const T* values;            // (n_fields,)
+    const std::int64_t* begins;
+    struct {
+        const std::int32_t *fields, *cells;
+        const T* values;
+    } others;
+
+    ISOTONE_INLINE int cell(int field) const { return cells ? cells[field] : -1; }
+};
+
 // A table of n rows, C-contiguous; `weight` may be null, `y` too if there is no loss to compute.
 // `x` has a column for every feature, or for every field the value of the copy that moves, or of
-// the only indicator that is not zero, whose number is in `cells`.
+// the only indicator that is not zero, whose number is in `cells`. Fields with a usual cell have
+// no column.
 template <class T>
 struct Rows {
     const T* x;
     const std::int32_t* cells;
+    int n_columns;  // of both
+    Usual<T> usual;
     const T* y;
     const T* weight;
     std::size_t n;

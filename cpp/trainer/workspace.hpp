@@ -116,8 +116,8 @@ struct Workspace {
     }
 
     // What is outside of the blocks is read, but never written.
-    void clear(const Shape& shape) {
-        if (shape.n_fields) look_up.clear(shape);
+    void clear(const Shape& shape, const Usual<T>& usual) {
+        if (shape.n_fields) look_up.clear(shape, usual);
         if (!shape.mask) return;
         __builtin_memset(gradient, 0, n_summed(shape) * sizeof(T));
         for (int i = 0; i < shape.n_layers; ++i) {

@@ -32,6 +32,13 @@ def rows(n: int = 170) -> Any:
     return np.hstack([x[:, :7], categories, x[:, 7:]])
 
 
+def same_mostly(x: Any, n_fields: int) -> Any:
+    """In the last fields most rows are as one of them is."""
+    differs = np.random.default_rng(3).random((len(x), len(FIELDS))) < 0.1
+    differs[:, : len(FIELDS) - n_fields] = True
+    return np.where(np.repeat(differs, COUNTS, axis=1), x, x[21])
+
+
 def network(
     layers: list[int], learned: bool, chain: Any, groups: bool = False
 ) -> MonotonicNetwork:
@@ -51,7 +58,12 @@ def network(
 
 
 def both(
-    layers: list[int], learned: bool, chain: Any, precision: Any = "float64", groups: bool = False
+    layers: list[int],
+    learned: bool,
+    chain: Any,
+    precision: Any = "float64",
+    groups: bool = False,
+    n_usual: int = 0,
 ) -> tuple[FusedTrainer, FusedTrainer, Any]:
     one = network(layers, learned, chain, groups)
     loss: Loss = CrossEntropy() if layers[-1] > 1 else SquaredError()
@@ -59,7 +71,9 @@ def both(
         FusedLearner([one, one], loss, Recipe(), precision=precision, fields=fields).trainer
         for fields in ((), FIELDS)
     )
-    x = rows()
+    x = same_mostly(rows(), n_usual)
+    usual = compress(x, FIELDS).visited.usual
+    assert n_usual == (0 if usual is None else np.count_nonzero(usual.cells >= 0))
     y = np.arange(len(x)) % 3 if layers[-1] > 1 else x @ np.linspace(-1, 1, 13)
     return plain, looked, (x, y)
 
@@ -67,10 +81,11 @@ def both(
 @pytest.mark.parametrize("layers", SHAPES, ids=str)
 @pytest.mark.parametrize("learned", [False, True])
 @pytest.mark.parametrize("chain", ["one", "inf"])
+@pytest.mark.parametrize("n_usual", [0, 3, 4])
 def test_losses_gradients_and_predictions_are_those_of_all_copies(
-    layers: list[int], learned: bool, chain: Any
+    layers: list[int], learned: bool, chain: Any, n_usual: int
 ) -> None:
-    plain, looked, (x, y) = both(layers, learned, chain)
+    plain, looked, (x, y) = both(layers, learned, chain, n_usual=n_usual)
     weight = np.random.default_rng(1).random(len(x)) * (np.arange(len(x)) % 4 > 0)
     for given in (None, weight):
         expected, found = (trainer.gradients(x, y, given) for trainer in (plain, looked))
@@ -85,8 +100,11 @@ def test_losses_gradients_and_predictions_are_those_of_all_copies(
 @pytest.mark.parametrize("learned", [False, True])
 @pytest.mark.parametrize("chain", ["one", "inf"])
 @pytest.mark.parametrize("groups", [False, True])
-def test_training_is_that_of_all_copies(learned: bool, chain: Any, groups: bool) -> None:
-    plain, looked, (x, y) = both(SHAPES[0], learned, chain, groups=groups)
+@pytest.mark.parametrize("n_usual", [0, 3, 4])
+def test_training_is_that_of_all_copies(
+    learned: bool, chain: Any, groups: bool, n_usual: int
+) -> None:
+    plain, looked, (x, y) = both(SHAPES[0], learned, chain, groups=groups, n_usual=n_usual)
     order = np.random.default_rng(2).permutation(len(x))
     for trainer in (plain, looked):
         for _ in range(5):
@@ -99,11 +117,12 @@ def test_training_is_that_of_all_copies(learned: bool, chain: Any, groups: bool)
         np.testing.assert_allclose(*lipschitz, rtol=1e-6, atol=1e-9)  # type: ignore[arg-type]
 
 
-def test_instruction_sets_and_threads_change_no_bit() -> None:
+@pytest.mark.parametrize("n_usual", [0, 3])
+def test_instruction_sets_and_threads_change_no_bit(n_usual: int) -> None:
     results: list[Reals] = []
     for isa in _engine.instruction_sets():
         for threads in (1, 2):
-            _, looked, (x, y) = both(SHAPES[1], True, "one", "float32")
+            _, looked, (x, y) = both(SHAPES[1], True, "one", "float32", n_usual=n_usual)
             looked._isa = isa
             for _ in range(3):
                 looked.train_epoch(x, y, batch_size=50, learning_rates=0.01, threads=threads)
@@ -122,6 +141,50 @@ def test_rows_are_compressed_without_loss() -> None:
     np.testing.assert_array_equal(looked[10:20].values, compress(x[10:20], FIELDS).values)
     _, trainer, (_, y) = both(SHAPES[0], True, "one")
     assert trainer.loss(looked, y).tolist() == trainer.loss(x, y).tolist()
+
+
+def test_what_is_usual_is_visited_once() -> None:
+    looked = compress(same_mostly(rows(), 3), FIELDS)
+    cells, values, usual = looked.visited
+    assert cells is not None
+    assert usual is not None
+    assert cells.shape == values.shape == (len(looked), 1)
+    again_cells = np.where(usual.cells < 0, cells[:, :1], usual.cells)
+    again_values = np.where(usual.cells < 0, values[:, :1], usual.values)
+    places = np.repeat(np.arange(len(looked)), np.diff(usual.begins)), usual.other_fields
+    assert not np.any(
+        (again_cells[places] == usual.other_cells) & (again_values[places] == usual.other_values)
+    )
+    again_cells[places], again_values[places] = usual.other_cells, usual.other_values
+    np.testing.assert_array_equal(again_cells, looked.cells)
+    np.testing.assert_array_equal(again_values, looked.values)
+    assert compress(same_mostly(rows(), 2), FIELDS).visited.usual is None  # it would not pay
+    assert compress(rows()[:0], FIELDS).visited.usual is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("cells", [-1, 0, 0, 0], "`cells` must be copies of their fields"),
+        ("values", [0.0], "`usual values` has 1 entries; there must be 4"),
+        ("begins", [0, 1], "rows must divide the fields in which they differ"),
+        ("begins", [], "`begins` has 0 entries; there must be 1"),
+        ("other_fields", 0, "rows may differ in fields that have a usual cell"),
+        ("other_fields", 4, "rows may differ in fields that have a usual cell"),
+        ("other_cells", 13, "`cells` must be copies of their fields"),
+        ("other_cells", [], "`other cells` has 0 entries"),
+    ],
+)
+def test_wrong_entries_of_what_is_usual_are_refused(name: str, value: Any, message: str) -> None:
+    trainer = both(SHAPES[0], True, "one", "float32")[1]
+    looked = compress(same_mostly(rows(), 3).astype(np.float32), FIELDS)
+    usual = looked.visited.usual
+    assert usual is not None
+    old = getattr(usual, name)
+    new = np.full_like(old, value) if isinstance(value, int) else np.array(value, old.dtype)
+    looked.__dict__["visited"] = looked.visited._replace(usual=usual._replace(**{name: new}))
+    with pytest.raises(ValueError, match=message):
+        trainer.predict(looked)
 
 
 def test_what_is_not_copied_is_refused() -> None:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isotone.checks import check_choice, check_count, check_finite, check_weights
 from isotone.compiled import engine
-from isotone.training.fields import Field, Looked, compress
+from isotone.training.fields import Field, Looked, Visited, compress
 from isotone.training.rows import Labels, Rows, check_features, check_order, check_targets
 from isotone.training.stack import (
     LABEL_LOSSES,
@@ -194,8 +194,7 @@ class FusedTrainer:
             parameters=self._masked(),
             first_moment=self._first_moment,
             second_moment=self._second_moment,
-            x=rows.x,
-            cells=_cells(features),
+            **_visited(features),
             y=rows.y,
             sample_weight=rows.weight,
             order=visits,
@@ -314,8 +313,7 @@ class FusedTrainer:
             self._stack,
             **self._constants,
             parameters=self._masked(),
-            x=_values(features),
-            cells=_cells(features),
+            **_visited(features),
             y=y,
             sample_weight=weight,
             gradients=outputs.get("gradients"),
@@ -391,5 +389,7 @@ def _values(features: Reals | Looked) -> Reals:
     return features.values if isinstance(features, Looked) else features
 
 
-def _cells(features: Reals | Looked) -> NDArray[np.int32] | None:
-    return features.cells if isinstance(features, Looked) else None
+def _visited(features: Reals | Looked) -> dict[str, Any]:
+    """The arguments of the engine about rows."""
+    seen = features.visited if isinstance(features, Looked) else Visited(None, features, None)
+    return {"x": seen.values, "cells": seen.cells, "usual": seen.usual}

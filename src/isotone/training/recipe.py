@@ -207,7 +207,9 @@ def fit(
         raise FileNotFoundError(
             f"there is no directory {str(Path(checkpoint).parent)!r}; create it"
         )
-    key = _fingerprint(rows, validation, recipe, learner, identity)
+    key = ""
+    if checkpoint is not None:
+        key = _fingerprint(rows, validation, recipe, learner, identity)
     run = _Progress.start(learner)
     if checkpoint is not None and Path(checkpoint).exists():
         run = _load(Path(checkpoint), learner, key)
