@@ -1,8 +1,8 @@
 """Fuzz all that reads tables: `python -m bench.fuzz.tables --runs 20000`.
 
 Question: is there a CSV, Parquet or ROOT file that crashes or hangs what reads it, takes memory
-out of proportion, is refused in the words of another library, or is read otherwise than others
-read it?
+out of proportion, is refused in the words of another library, or gives other cells than those
+that another reader finds?
 Method: drawn tables of every kind of column are changed byte by byte and, where they are text,
 cell by cell; inputs that end in a new way are changed further. What must hold is `examine` in
 `tests/hostile_tables.py`; inputs are tried in a process that is ended after ten seconds with one
@@ -83,7 +83,7 @@ class Examiner:
 
 
 def _examine_all(pipe: Connection) -> None:
-    """In a process: examine what comes, until nobody sends any more."""
+    """In a process: examine what comes, until the other end is closed."""
     warnings.simplefilter("ignore")
     hostile: Any = _module("hostile_tables")
     resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES, _ADDRESSES))

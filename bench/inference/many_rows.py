@@ -29,8 +29,8 @@ def write_model(path: Path) -> None:
     isotone.freeze(network, features=list(FEATURES)).save(path)
 
 
-def write_rows(path: Path, n_rows: int) -> None:
-    rng = np.random.default_rng(0)
+def write_rows(path: Path, n_rows: int, seed: int = 0) -> None:
+    rng = np.random.default_rng(seed)
     schema = pa.schema([(name, pa.float32()) for name in FEATURES])
     with pa.parquet.ParquetWriter(path, schema, compression="none") as writer:
         for start in range(0, n_rows, GROUP):

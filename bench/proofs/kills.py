@@ -150,7 +150,7 @@ def is_leftover(path: Path) -> bool:
 
 
 def disturb(job: Job, folder: Path, n_kills: int, rng: np.random.Generator) -> bool:
-    """Kill a job so many times; whether its results are those of an undisturbed run."""
+    """Kill a job `n_kills` times; whether its results are those of an undisturbed run."""
     undisturbed = folder / f"undisturbed{job.ending}"
     seconds = job.finish(undisturbed)
     expected = job.result(undisturbed)
