@@ -9,16 +9,26 @@ import copy
 import os
 import sys
 import zlib
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import settings
 
+import browser
+import firefox
+
 os.environ["SCIPY_ARRAY_API"] = "1"  # before SciPy is imported, or a check of estimators skips
 
 settings.register_profile("isotone", deadline=None, derandomize=True)
 settings.load_profile("isotone")
+
+BROWSERS = {
+    "Chromium": (browser.chromium, browser.opened),
+    "Firefox": (firefox.firefox, firefox.opened),
+}
 
 _STATES: dict[str, dict[str, Any]] = {}  # of the generators of every module, as it left them
 
@@ -42,3 +52,11 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             vars(module.obj)[name].bit_generator.state = copy.deepcopy(state)
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(zlib.crc32(item.name.encode()))
+
+
+@pytest.fixture(scope="module", params=BROWSERS)
+def open_page(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """Opens pages in one browser and then in the other, each started once."""
+    start, opened = BROWSERS[request.param]
+    with start() as running:
+        yield partial(opened, running)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import isotone
-from browser import Opened, chromium, opened
+from browser import Page, chromium, opened
 from isotone import FrozenNetwork, certify, freeze, load
 from isotone.frozen import reference
 from networks import by_hand, copied, every_step, mixed, small
@@ -37,10 +37,12 @@ SHOWN = """() => {
     const plain = (each) => each && each.map((values) => Array.from(values));
     return { scores: plain(scores), probability: plain(probability), numbers };
 }"""
+FINGERPRINT = "() => document.getElementById('fingerprint').textContent"
+HIDDEN = "() => document.getElementById('problem').hidden"
 IN_THE_PAGE = "rows => rows.map(row => isotone.app.network.score(row))"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def browser() -> Iterator[Any]:
     with chromium() as running:
         yield running
@@ -82,21 +84,17 @@ CASES: dict[str, tuple[Any, Any]] = {
 }
 
 
-def drop(page: Opened, *files: Path) -> None:
+def drop(page: Page, *files: Path) -> None:
     """Choose files as a person would, and wait until all is drawn."""
     for file in files:
         picker = "#model-file" if file.suffix == ".isotone" else "#table-file"
-        page.page.set_input_files(picker, file)
+        page.attach(picker, file)
     page.run(DONE)
-
-
-def text(page: Opened, selector: str) -> str:
-    return str(page.page.inner_text(selector))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_scores_and_verdict_are_those_of_the_library(
-    name: str, browser: Any, html: Path, tmp_path: Path
+    name: str, open_page: Any, html: Path, tmp_path: Path
 ) -> None:
     """Bit for bit; in float32 those of the reference, as the engine may fuse operations."""
     make, draw = CASES[name]
@@ -106,13 +104,13 @@ def test_scores_and_verdict_are_those_of_the_library(
     table = pd.read_csv(file, keep_default_na=False, dtype=str)  # every digit
     single = frozen.precision == "float32"
     expected = reference.score(frozen, table) if single else frozen.score(table)
-    with opened(browser, html, READY) as page:
+    with open_page(html, READY) as page:
         drop(page, path, file)
         found = page.run(SHOWN)
         assert np.array_equal(np.array(found["scores"]).T, expected.reshape(len(table), -1))
         certificate = certify(frozen)
-        assert text(page, "#verdict-word").endswith("HOLDS" if certificate.holds else "FAILS")
-        assert page.page.text_content("#fingerprint") == certificate.fingerprint
+        assert page.text("#verdict-word").endswith("HOLDS" if certificate.holds else "FAILS")
+        assert page.run(FINGERPRINT) == certificate.fingerprint
         if single:
             error = 2 * np.array(certificate.rounding_errors)
             assert np.all(np.abs(expected - frozen.score(table)) <= error)
@@ -127,58 +125,58 @@ def test_scores_and_verdict_are_those_of_the_library(
         page.assert_clean()
 
 
-def test_one_small_file_opens_a_model_without_asking_anyone(browser: Any, html: Path) -> None:
+def test_one_small_file_opens_a_model_without_asking_anyone(open_page: Any, html: Path) -> None:
     assert html.stat().st_size < MAX_BYTES
-    with opened(browser, html, READY) as page:
+    with open_page(html, READY) as page:
         drop(page, example.MODEL)
-        assert text(page, "#verdict-word") == "✓ HOLDS"
-        assert "all 3 declared directions proved" in text(page, "#checked")
-        assert "Every declared constraint holds" in text(page, "#report header")
-        page.page.click("#checked summary")
-        assert "years_employed (number, may be missing)" in text(page, "#checked")
-        assert page.page.locator("#curves .card").count() == 4
+        assert page.text("#verdict-word") == "✓ HOLDS"
+        assert "all 3 declared directions proved" in page.text("#checked")
+        assert "Every declared constraint holds" in page.text("#report header")
+        page.click("#checked summary")
+        assert "years_employed (number, may be missing)" in page.text("#checked")
+        assert len(page.texts("#curves .card")) == 4
         page.assert_clean()
 
 
-def test_a_target_gives_quality_and_a_threshold_to_drag(browser: Any, html: Path) -> None:
-    with opened(browser, html, READY) as page:
+def test_a_target_gives_quality_and_a_threshold_to_drag(open_page: Any, html: Path) -> None:
+    with open_page(html, READY) as page:
         drop(page, example.MODEL, example.TABLE)
-        assert "No target column is known" in text(page, "#quality")
-        page.page.select_option("#target", label="repaid")
+        assert "No target column is known" in page.text("#quality")
+        page.choose("#target", "repaid")
         page.run(DONE)
         table, frozen = pd.read_csv(example.TABLE), load(example.MODEL)
         scores, paid = frozen.score(table), (table["repaid"] == "yes").to_numpy()
         above = scores[paid][:, None] - scores[~paid]
         auc = np.mean((above > 0) + 0.5 * (above == 0))
-        assert f"AUC\n{auc:.3f}" in text(page, ".figures")
-        page.page.focus("#threshold")
+        assert f"AUC\n{auc:.3f}" in page.text(".figures")
+        page.focus("#threshold")
         for _ in range(5):
-            page.page.keyboard.press("ArrowRight")
+            page.press("ArrowRight")
         page.run(DONE)
         threshold = page.run("() => isotone.app.threshold.value")
         accepted = scores >= threshold
-        cells = [int(cell) for cell in page.page.locator(".confusion strong").all_inner_texts()]
+        cells = [int(cell) for cell in page.texts(".confusion strong")]
         assert cells == [
             int(np.sum(accepted[rows] == side)) for rows in (~paid, paid) for side in (False, True)
         ]
         page.assert_clean()
 
 
-def test_a_threshold_makes_decisions_of_values(browser: Any, html: Path, tmp_path: Path) -> None:
+def test_a_threshold_makes_decisions_of_values(open_page: Any, html: Path, tmp_path: Path) -> None:
     small(features=tuple(NAMES)).save(path := tmp_path / "model.isotone")
     rows().to_csv(file := tmp_path / "table.csv", index=False)
-    with opened(browser, html, READY) as page:
+    with open_page(html, READY) as page:
         drop(page, path, file)
-        page.page.fill("#threshold-box", "0.25")
-        page.page.keyboard.press("Enter")
+        page.fill("#threshold-box", "0.25")
+        page.press("Enter")
         page.run(DONE)
-        assert "at least 0.25" in text(page, "#report header")
+        assert "at least 0.25" in page.text("#report header")
         share = np.mean(load(path).score(rows()[NAMES]) >= 0.25)
         assert page.run("() => isotone.app.threshold.shares().positive") == share
         page.assert_clean()
 
 
-def test_files_can_be_dropped_and_replaced(browser: Any, html: Path, tmp_path: Path) -> None:
+def test_files_can_be_dropped_and_replaced(open_page: Any, html: Path, tmp_path: Path) -> None:
     """Both at once, in any order; then another model, which the old table does not fit."""
     small().save(other := tmp_path / "other.isotone")
     script = """files => {
@@ -189,34 +187,36 @@ def test_files_can_be_dropped_and_replaced(browser: Any, html: Path, tmp_path: P
         document.getElementById("drop").dispatchEvent(new DragEvent("drop", options));
     }"""
     both = [[path.name, list(path.read_bytes())] for path in (example.TABLE, example.MODEL)]
-    with opened(browser, html, READY) as page:
+    with open_page(html, READY) as page:
         page.run(script, both)
         page.run(DONE)
         assert len(page.run(SHOWN)["scores"][0]) == 400
         drop(page, other)
-        problem = text(page, "#problem")
+        problem = page.text("#problem")
         assert "“loans.csv” has no column “x0”" in problem
-        assert page.page.locator("#problem p").count() == 3
+        assert len(page.texts("#problem p")) == 3
         assert page.run("() => isotone.app.data.network.fingerprint") == load(other).fingerprint
         assert page.run(SHOWN)["scores"] is None
-        page.page.click("#drop-table")
+        page.click("#drop-table")
         page.run(DONE)
-        assert page.page.is_hidden("#problem")
+        assert page.run(HIDDEN)
         page.assert_clean()
 
 
-def test_what_training_never_saw_is_asked_about(browser: Any, html: Path, tmp_path: Path) -> None:
+def test_what_training_never_saw_is_asked_about(
+    open_page: Any, html: Path, tmp_path: Path
+) -> None:
     table = pd.read_csv(example.TABLE)
     table.loc[7, "home"] = "boat"
     table.to_csv(file := tmp_path / "table.csv", index=False)
-    with opened(browser, html, READY) as page:
+    with open_page(html, READY) as page:
         drop(page, example.MODEL, file)
-        assert "holds “boat” in row 7" in text(page, "#problem")
-        page.page.select_option("#unseen", label="leave out")
+        assert "holds “boat” in row 7" in page.text("#problem")
+        page.choose("#unseen", "leave out")
         page.run(DONE)
-        assert page.page.is_hidden("#problem")
+        assert page.run(HIDDEN)
         assert len(page.run(SHOWN)["numbers"]) == 399
-        page.page.select_option("#unseen", label="treat as missing")
+        page.choose("#unseen", "treat as missing")
         page.run(DONE)
         with pytest.warns(UserWarning, match="1 of 400 rows"):
             expected = load(example.MODEL).score(pd.read_csv(file), on_unseen="missing")
@@ -224,32 +224,32 @@ def test_what_training_never_saw_is_asked_about(browser: Any, html: Path, tmp_pa
         page.assert_clean()
 
 
-def test_everything_can_be_reached_by_keys(browser: Any, html: Path) -> None:
-    with opened(browser, html, READY) as page:
+def test_everything_can_be_reached_by_keys(open_page: Any, html: Path) -> None:
+    with open_page(html, READY) as page:
         reached = []
         for _ in range(4):
-            page.page.keyboard.press("Tab")
+            page.press("Tab")
             reached.append(page.run("() => document.activeElement.id"))
         assert reached == ["", "model-file", "table-file", "try"]
-        page.page.keyboard.press("Enter")
+        page.press("Enter")
         page.run(DONE)
-        assert text(page, "#verdict-word") == "✓ HOLDS"
-        assert "AUC" in text(page, ".figures")
-        page.page.focus("#target")
-        page.page.keyboard.press("ArrowUp")  # to none
+        assert page.text("#verdict-word") == "✓ HOLDS"
+        assert "AUC" in page.text(".figures")
+        page.focus("#target")
+        page.press("ArrowUp")  # to none
         page.run(DONE)
-        assert "AUC" not in text(page, ".figures")
+        assert "AUC" not in page.text(".figures")
         assert page.run("() => document.activeElement.id") == "target"
         page.assert_clean()
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_fits_the_window(width: int, scheme: str, browser: Any, html: Path) -> None:
+def test_the_page_fits_the_window(width: int, scheme: str, open_page: Any, html: Path) -> None:
     view = {"width": width, "height": 800}
-    with opened(browser, html, READY, viewport=view, color_scheme=scheme) as page:
+    with open_page(html, READY, viewport=view, color_scheme=scheme) as page:
         assert page.run("() => document.documentElement.scrollWidth") <= width
-        page.page.click("#try")
+        page.click("#try")
         page.run(DONE)
         assert page.run("() => document.documentElement.scrollWidth") <= width
         page.assert_clean()
@@ -259,6 +259,7 @@ def test_the_page_fits_the_window(width: int, scheme: str, browser: Any, html: P
 def test_a_problem_is_on_the_screen_of_a_phone(
     height: int, browser: Any, html: Path, tmp_path: Path
 ) -> None:
+    """In Chromium, which can pretend to be one."""
     (bad := tmp_path / f"{'long_name_' * 20}.isotone").write_bytes(bytes(500))
     phone = {"viewport": {"width": 390, "height": height}, "is_mobile": True, "has_touch": True}
     with opened(browser, html, READY, **phone, reduced_motion="reduce") as page:
@@ -270,14 +271,14 @@ def test_a_problem_is_on_the_screen_of_a_phone(
         page.assert_clean()
 
 
-def test_the_report_can_be_kept_without_rows(browser: Any, html: Path, tmp_path: Path) -> None:
+def test_the_report_can_be_kept_without_rows(open_page: Any, html: Path, tmp_path: Path) -> None:
     """It is a report as `isotone report` writes it, and opens by itself."""
-    with opened(browser, html, READY) as page:
+    with open_page(html, READY) as page:
         drop(page, example.MODEL, example.TABLE)
         kept = page.run("() => isotone.playground.page()")
     (path := tmp_path / "report.html").write_text(kept, encoding="utf-8")
     frozen, X = load(example.MODEL), pd.read_csv(example.TABLE)
-    with opened(browser, path) as page:
+    with open_page(path) as page:
         assert page.run("() => isotone.app.data.rows.number") == []
         found = np.array(page.run(IN_THE_PAGE, frozen.encode(X).tolist()))[:, 0]
         assert np.array_equal(found, frozen.score(X))
@@ -285,17 +286,17 @@ def test_the_report_can_be_kept_without_rows(browser: Any, html: Path, tmp_path:
 
 
 def test_names_from_files_are_shown_and_never_run(
-    browser: Any, html: Path, tmp_path: Path
+    open_page: Any, html: Path, tmp_path: Path
 ) -> None:
     frozen = two_classes(features=(EVIL, "b", "c"), classes=(EVIL, "ok"))
     frozen.save(path := tmp_path / "model.isotone")
     table = numbers([EVIL, "b", "c"]).assign(**{"<i>": EVIL})
     table.to_csv(file := tmp_path / "<b>.csv", index=False)
-    with opened(browser, html, READY) as page:
+    with open_page(html, READY) as page:
         drop(page, path, file)
-        page.page.select_option("#target", label="<i>")
+        page.choose("#target", "<i>")
         page.run(DONE)
-        assert EVIL in text(page, "#report")
+        assert EVIL in page.text("#report")
         assert page.run("() => window.hacked") is None
-        assert isotone.__version__ in text(page, "footer")
+        assert isotone.__version__ in page.text("footer")
         page.assert_clean()

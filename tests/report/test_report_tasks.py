@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from browser import Opened, opened
+from browser import MIDDLE, READY, Page
 from isotone import report
 from reports import rows, two_classes
 
@@ -17,6 +17,10 @@ pytestmark = pytest.mark.slow
 
 WIDTHS = [1400, 820, 390]
 MOST_TABS = 160
+SLIDER = """place => {
+    const { offsetWidth, value } = document.querySelector(place);
+    return [offsetWidth, Number(value)];
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -39,29 +43,25 @@ class Hand(Protocol):
 
 
 class Mouse:
-    def __init__(self, page: Opened) -> None:
+    def __init__(self, page: Page) -> None:
         self.page = page
 
     def use(self, place: str) -> None:
-        self.page.page.locator(place).first.click(force=True)
+        self.page.click(place)
 
     def choose(self, place: str, label: str) -> None:
-        self.page.page.select_option(place, label=label)
+        self.page.choose(place, label)
 
     def nudge(self, place: str) -> None:
         """Press the slider a little to the right of where it stands."""
-        slider = self.page.page.locator(place)
-        slider.scroll_into_view_if_needed()
-        box = slider.bounding_box()
-        share = float(slider.input_value()) / 1000
-        self.page.page.mouse.click(
-            box["x"] + 9 + min(share + 0.15, 0.98) * (box["width"] - 18),
-            box["y"] + box["height"] / 2,
-        )
+        x, y = self.page.run(MIDDLE, place)
+        width, value = self.page.run(SLIDER, place)
+        share = min(value / 1000 + 0.15, 0.98)
+        self.page.click_at(x + (share - 0.5) * (width - 18), y)
 
 
 class Keyboard:
-    def __init__(self, page: Opened) -> None:
+    def __init__(self, page: Page) -> None:
         self.page = page
 
     def reach(self, place: str) -> None:
@@ -70,30 +70,30 @@ class Keyboard:
         for _ in range(MOST_TABS):
             if self.page.run(script, place):
                 return
-            self.page.page.keyboard.press("Tab")
+            self.page.press("Tab")
         raise AssertionError(f"{place} was not reached with Tab")
 
     def use(self, place: str) -> None:
         self.reach(place)
-        self.page.page.keyboard.press("Enter")
+        self.page.press("Enter")
 
     def choose(self, place: str, label: str) -> None:
         self.reach(place)
-        self.page.page.keyboard.type(label)
-        self.page.page.keyboard.press("Enter")
+        self.page.type(label)
+        self.page.press("Enter")
 
     def nudge(self, place: str) -> None:
         self.reach(place)
-        self.page.page.keyboard.press("ArrowRight")
+        self.page.press("ArrowRight")
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", [Mouse, Keyboard])
-def test_twelve_tasks(browser: Any, written: Path, kind: Any, width: int) -> None:
+def test_twelve_tasks(open_page: Any, written: Path, kind: Any, width: int) -> None:
     """In the order of the page, so that Tab alone leads from one to the next."""
-    with opened(browser, written, viewport={"width": width, "height": 900}) as page:
+    with open_page(written, viewport={"width": width, "height": 900}) as page:
         hand: Hand = kind(page)
-        said = page.page.inner_text("header")
+        said = page.text("header")
         assert "Every declared constraint holds" in said  # 1: the verdict, and
         assert "AUC" in said  # 2: how good it is, on the first screen
         print_page(page, hand)
@@ -110,47 +110,47 @@ def test_twelve_tasks(browser: Any, written: Path, kind: Any, width: int) -> Non
         page.assert_clean()
 
 
-def print_page(page: Opened, hand: Hand) -> None:
+def print_page(page: Page, hand: Hand) -> None:
     page.run("() => { window.print = () => { window.printed = document.body.className; }; }")
     hand.use("#print-page")
     assert page.run("() => window.printed") == "one-page"
     page.run("() => document.body.classList.remove('one-page')")
 
 
-def copy_link(page: Opened, hand: Hand) -> str:
+def copy_link(page: Page, hand: Hand) -> str:
     hand.use("#copy-link")
     link: str = page.run("() => window.location.hash")
     assert link.startswith("#row=")
     return link
 
 
-def slide(page: Opened, hand: Hand) -> None:
+def slide(page: Page, hand: Hand) -> None:
     before = page.run("() => [...isotone.app.row]")
     hand.nudge("#slider-0")
     page.settle()
     assert page.run("() => isotone.app.row[0]") > before[0]
-    page.page.fill("#value-1", "0.25")
+    page.fill("#value-1", "0.25")
     page.settle()
     assert page.run("() => isotone.app.row[1]") == 0.25
 
 
-def judge(page: Opened, hand: Hand) -> None:
+def judge(page: Page, hand: Hand) -> None:
     hand.choose("#view", "score")
     page.settle()
     assert page.run("() => isotone.app.view.name") == "score"
-    before = page.page.inner_text(".rates")
+    before = page.text(".rates")
     hand.nudge("#threshold")
     page.settle()
-    assert page.page.inner_text(".rates") != before
+    assert page.text(".rates") != before
 
 
-def reason(page: Opened, hand: Hand) -> None:
+def reason(page: Page, hand: Hand) -> None:
     hand.choose("#compared", "the median of the table")
     page.settle()
-    assert "sign proved" in page.page.inner_text("#why tbody")
+    assert "sign proved" in page.text("#why tbody")
 
 
-def turn(page: Opened, hand: Hand) -> None:
+def turn(page: Page, hand: Hand) -> None:
     hand.choose("#allowed-2", "stays")
     page.settle()
     before = page.run("() => isotone.app.judge.decide(isotone.app.scores)")
@@ -159,31 +159,29 @@ def turn(page: Opened, hand: Hand) -> None:
     assert page.run("() => isotone.app.judge.decide(isotone.app.scores)") != before
 
 
-def break_it(page: Opened, hand: Hand) -> None:
+def break_it(page: Page, hand: Hand) -> None:
     hand.use("#break-it")
     page.settle()
-    said = page.page.inner_text("#break")
+    said = page.text("#break")
     assert "this model in 0" in said
 
 
-def save(page: Opened, hand: Hand) -> None:
-    with page.page.expect_download() as started:
-        hand.use("[aria-label^='receiver operating characteristic: download as CSV']")
-    text = Path(started.value.path()).read_text()
-    head, *lines = csv.reader(io.StringIO(text))
+def save(page: Page, hand: Hand) -> None:
+    place = "[aria-label^='receiver operating characteristic: download as CSV']"
+    head, *lines = csv.reader(io.StringIO(page.saved(lambda: hand.use(place))))
     assert head == ["series", "false-positive rate", "true-positive rate"]
     assert len(lines) > 10
 
 
-def prove(page: Opened, hand: Hand) -> None:
+def prove(page: Page, hand: Hand) -> None:
     hand.use("#proof > summary")
-    assert "What is not guaranteed" in page.page.inner_text("#proof")
+    assert "What is not guaranteed" in page.text("#proof")
 
 
-def reopen(page: Opened, link: str) -> None:
+def reopen(page: Page, link: str) -> None:
     """The link brings the sliders back, whatever was done since."""
     page.run("link => { window.history.replaceState(null, '', link); }", link)
-    page.page.reload()
-    page.page.wait_for_function("() => typeof isotone === 'object' && isotone.app")
+    page.reload()
+    page.wait(READY)
     page.settle()
     assert page.run("() => isotone.app.row") == page.run("() => isotone.app.data.start")

@@ -2,7 +2,7 @@
 /* The frozen network, computed as isotone.frozen.reference does: the same operations on doubles,
    one after the other, in the same order. For float64 networks the scores have the bits of the
    engine; for float32 networks every operation is rounded with Math.fround. */
-const isotone = {};
+globalThis.isotone = {}; // a property of the window, for those who look at the page from outside
 
 isotone.elementary = (() => {
   const view = new DataView(new ArrayBuffer(8));
