@@ -51,7 +51,7 @@ export class Content {
       ...(this.rows === null ? {} : this.measured(found, measured)),
     };
     this.parts = {
-      title: escape(title), lead: lead(model, this.outcomes), badge: badge(found),
+      title: escape(title), lead: lead(model, this.outcomes), badge: badge(found, this.outcomes),
       figures: figures(model, this.outcomes, this.data), verdict: proof(model, found, this.outcomes),
     };
   }

@@ -12,8 +12,11 @@ export function figures(model, outcomes, data) {
 
 function toHtml([name, text, about, id]) {
   return `<div class="figure"${id ? ` id="${id}"` : ""}><dt>${escape(name)}</dt>`
-    + `<dd><strong>${escape(text)}</strong><span>${escape(about)}</span></dd></div>`;
+    + `<dd><strong>${joined(text)}</strong><span>${joined(about)}</span></dd></div>`;
 }
+
+/** Text as HTML that no line ends before a percent sign. */
+const joined = (text) => escape(text).replaceAll(" %", "&nbsp;%");
 
 function measured(outcomes, data) {
   if (data.sample === null) return [directions(data)];

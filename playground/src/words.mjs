@@ -33,21 +33,26 @@ export function lead(model, outcomes) {
 }
 
 /** The verdict in a word, and what was declared of every feature. */
-export function badge(found) {
+export function badge(found, outcomes) {
   const { encoded } = found.model.inputs, [mark, kind] = found.holds ? ["✓", "good"] : ["✗", "bad"];
-  const told = encoded.flatMap((name, i) => [1, -1].map((sign) => markOf(found, name, i, sign))).filter((text) => text);
+  const told = encoded.flatMap((_, i) => [1, -1].map((sign) => markOf(found, outcomes, i, sign))).filter((text) => text);
   const more = told.length > MOST_MARKS ? `<li>and ${told.length - MOST_MARKS} more</li>` : "";
   return `<p class="badge ${kind}"><strong>${mark} ${head(found)}</strong></p>`
     + `<ul class="directions" aria-label="Declared directions">${told.slice(0, MOST_MARKS).join("")}${more}</ul>`;
 }
 
-function markOf(found, name, i, sign) {
-  const judged = found.outputs.map((k) => found.direction(k, i)).filter((v) => v !== null && v.direction === sign);
-  const short = name.length > 28 ? `${name.slice(0, 27)}…` : name;
-  if (judged.length === 0) return "";
-  if (!judged.every(keeps)) return `<li class="bad">✗ ${escape(short)} ${ARROWS[sign]} not proved</li>`;
-  return `<li>${escape(short)} ${ARROWS[sign]}</li>`;
+/** A feature with its arrow, and the outputs that it is declared for unless that is all. */
+function markOf(found, outcomes, i, sign) {
+  const outputs = found.outputs.filter((k) => found.direction(k, i)?.direction === sign);
+  if (outputs.length === 0) return "";
+  const names = outcomes.kind === "classes" ? outcomes.classes.map((_, k) => outcomes.name(k)) : outcomes.outputs;
+  const some = outputs.length < names.length ? ` (${outputs.map((k) => short(names[k])).join(", ")})` : "";
+  const feature = short(found.model.inputs.encoded[i]), arrow = `${ARROWS[sign]}${some}`;
+  if (!outputs.every((k) => keeps(found.direction(k, i)))) return `<li class="bad">✗ ${feature} ${arrow} not proved</li>`;
+  return `<li>${feature} ${arrow}</li>`;
 }
+
+const short = (name) => escape(name.length > 28 ? `${name.slice(0, 27)}…` : name);
 
 function head(found) {
   if (found.verdict === "CANNOT JUDGE") return "No verdict: this model is beyond the verifier";

@@ -269,7 +269,7 @@ def test_a_verdict_says_what_fails() -> None:
     ("frozen", "threshold", "says"),
     [
         (two_classes(), 1.0, "Decides for <b>y = 1</b> or against it from 3 features: for it if"),
-        (two_classes(), 1.0, "at least 1, that is a probability of 73.11 %"),
+        (two_classes(), 1.0, "at least 1, that is a probability of 73.11&nbsp;%"),
         (every_step(3, outputs="logits"), None, "Tells <b>y = 0</b>, <b>y = 1</b>, <b>y = 2</b>"),
         (small(), None, "Predicts <b>y</b>, a number, from 3 features."),
         (small(), -0.5, "if the score is at least −0.5."),
@@ -279,6 +279,19 @@ def test_the_first_sentence_says_what_the_model_does(
     frozen: FrozenNetwork, threshold: float | None, says: str
 ) -> None:
     assert says in verdict.lead(certify(frozen), Outcomes.of(frozen, threshold, "y"))
+
+
+def test_a_direction_of_one_class_names_the_class() -> None:
+    frozen = every_step(3, outputs="logits")
+    directions = np.zeros_like(frozen.monotonic_cst)
+    directions[:, 0] = 1  # for all classes
+    directions[0, 1], directions[2, 1] = 1, -1
+    judged = certify(replace(frozen, monotonic_cst=directions))
+    text = verdict.badge(judged, Outcomes.of(frozen, None, "y"))
+    first, second, _ = frozen.features
+    assert f"{first} ↗ not proved" in text
+    assert f"{second} ↗ (y = 0) not proved" in text
+    assert f"{second} ↘ (y = 2) not proved" in text
 
 
 def test_names_never_become_markup(tmp_path: Path) -> None:

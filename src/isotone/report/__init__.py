@@ -126,7 +126,7 @@ def write(
     parts = {
         "title": escape(title or "Report of a monotonic model"),
         "lead": verdict.lead(certificate, outcomes),
-        "badge": verdict.badge(certificate),
+        "badge": verdict.badge(certificate, outcomes),
         "figures": figures.to_html(certificate, outcomes, data),
         "verdict": verdict.to_html(certificate, outcomes),
     }

@@ -28,9 +28,14 @@ class Figure:
         mark = f' id="{self.id}"' if self.id else ""
         return (
             f'<div class="figure"{mark}><dt>{escape(self.name)}</dt>'
-            f"<dd><strong>{escape(self.text)}</strong>"
-            f"<span>{escape(self.about)}</span></dd></div>"
+            f"<dd><strong>{_joined(self.text)}</strong>"
+            f"<span>{_joined(self.about)}</span></dd></div>"
         )
+
+
+def _joined(text: str) -> str:
+    """Text as HTML that no line ends before a percent sign."""
+    return escape(text).replace(" %", "&nbsp;%")
 
 
 def to_html(certificate: Certificate, outcomes: Outcomes, data: Mapping[str, Any]) -> str:

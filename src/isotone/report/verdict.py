@@ -49,7 +49,7 @@ def lead(certificate: Certificate, outcomes: Outcomes) -> str:
     chance = ""
     if outcomes.has_probability:
         p = frozen.to_probability(np.array([outcomes.threshold]))[0]
-        chance = f", that is a probability of {100 * p:.4g} %"
+        chance = f", that is a probability of {100 * p:.4g}&nbsp;%"
     name = f"<b>{escape(outcomes.name(1))}</b>"
     return (
         f"Decides for {name} or against it {features}: for it if the score is at least "
@@ -57,14 +57,15 @@ def lead(certificate: Certificate, outcomes: Outcomes) -> str:
     )
 
 
-def badge(certificate: Certificate) -> str:
+def badge(certificate: Certificate, outcomes: Outcomes) -> str:
     """The verdict in a word, and what was declared of every feature, as HTML."""
     mark, kind = ("✓", "good") if certificate.holds else ("✗", "bad")
-    kept = {(v.feature, v.direction) for v in certificate.verdicts if keeps(v)}
-    lost = {(v.feature, v.direction) for v in certificate.verdicts if not keeps(v)}
+    judged: dict[tuple[str, int], list[Verdict]] = {}
+    for each in certificate.verdicts:
+        judged.setdefault((each.feature, each.direction), []).append(each)
     names = [slope.feature for slope in certificate.slopes if slope.output == 0]
-    marks = [_mark_of(name, sign, kept, lost) for name in names for sign in (1, -1)]
-    told = [text for text in marks if text]
+    keys = [(name, sign) for name in names for sign in (1, -1)]
+    told = [_mark_of(judged[key], outcomes) for key in keys if key in judged]
     more = f"<li>and {len(told) - _MOST_MARKS} more</li>" if len(told) > _MOST_MARKS else ""
     return (
         f'<p class="badge {kind}"><strong>{mark} {_head(certificate)}</strong></p>'
@@ -73,12 +74,19 @@ def badge(certificate: Certificate) -> str:
     )
 
 
-def _mark_of(name: str, sign: int, kept: set[tuple[str, int]], lost: set[tuple[str, int]]) -> str:
-    """A feature with its arrow; of several classes one that falls and one that rises give two."""
-    short = name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS - 1]}…"
-    if (name, sign) in lost:
-        return f'<li class="bad">✗ {escape(short)} {_ARROWS[sign]} not proved</li>'
-    return f"<li>{escape(short)} {_ARROWS[sign]}</li>" if (name, sign) in kept else ""
+def _mark_of(judged: list[Verdict], outcomes: Outcomes) -> str:
+    """A feature with its arrow, and the outputs that it is declared for unless that is all."""
+    named = [outcomes.name(k) for k in range(len(outcomes.classes))]
+    names = named if outcomes.kind == "classes" else outcomes.outputs
+    some = [_short(names[v.output]) for v in judged] if len(judged) < len(names) else []
+    arrow = _ARROWS[judged[0].direction] + (f" ({', '.join(some)})" if some else "")
+    if not all(map(keeps, judged)):
+        return f'<li class="bad">✗ {_short(judged[0].feature)} {arrow} not proved</li>'
+    return f"<li>{_short(judged[0].feature)} {arrow}</li>"
+
+
+def _short(name: str) -> str:
+    return escape(name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS - 1]}…")
 
 
 def _head(certificate: Certificate) -> str:

@@ -72,7 +72,7 @@ isotone.numbers = (() => {
   }
 
   function percent(share, digits = 3) {
-    return `${format(100 * share, digits)} %`;
+    return `${format(100 * share, digits)}\u00a0%`; // both on one line
   }
 
   function count(n) {
@@ -81,7 +81,7 @@ isotone.numbers = (() => {
 
   /* A certified share, never shown larger than it is. */
   function atLeast(share) {
-    return `${(Math.floor(share * 1000 + 1e-9) / 10).toFixed(1)} %`;
+    return `${(Math.floor(share * 1000 + 1e-9) / 10).toFixed(1)}\u00a0%`;
   }
 
   /* A raw number with the digits it has, up to twelve: the same text wherever it is shown. */

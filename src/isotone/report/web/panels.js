@@ -154,7 +154,7 @@ isotone.panels = (() => {
     const known = points.filter(([, value]) => value !== null);
     isotone.charts.errorBars(chart, known, isotone.viewHue(isotone.app));
     isotone.charts.marks(chart, known, isotone.viewHue(isotone.app), 0, 4, "observed share");
-    const says = "On the thin line, a predicted 30 % comes true in 30 % of the rows.";
+    const says = "On the thin line, a predicted 30\u00a0% comes true in 30\u00a0% of the rows.";
     return [chart, hint(`${says} Bars are one standard error.`)];
   }
 

@@ -11,8 +11,8 @@ isotone.quality = (app, still) => {
   if (outcomes.kind !== "values") decisions();
   place.append(grid);
   if (outcomes.kind === "values") values();
-  if (statistics.metrics.length) place.append(metrics());
   if (statistics.against.length) efficiency();
+  if (statistics.metrics.length) place.append(metrics());
 
   function add(title, picture, live = false) {
     const redraw = panels.panel(grid, title, picture);
@@ -137,7 +137,7 @@ isotone.quality = (app, still) => {
     const isShare = outcomes.kind !== "values";
     let k = opened(against);
     const redraw = panels.panel(
-      place,
+      grid,
       isShare ? "Rates by column" : "Means by column",
       (wide) => panels.against(wide, app.threshold ? app.threshold.inBins(against[k]) : against[k], efficiencyName(), isShare),
       `Up to ten bins with about equally many rows${data.stops ? ", at the threshold that you drag" : ""}. `
@@ -148,7 +148,7 @@ isotone.quality = (app, still) => {
       redraw();
     });
     choice.querySelector("select").value = k;
-    place.append(choice);
+    grid.lastChild.append(choice);
     if (app.threshold) app.threshold.onMove(redraw);
     else still.push(redraw);
   }

@@ -32,6 +32,7 @@ isotone.robustness = (app, still) => {
     const says = node("p", { "aria-live": "polite" });
     const last = found[0].delta.length;
     const slider = node("input", { type: "range", id: "shift", min: 0, max: last, step: 1, value: 4 });
+    const track = node("span", { class: "track" }, [node("span", { class: "rail" }), slider]);
     const isShare = data.outcomes.kind !== "values";
     const redraw = panels.panel(grid, "What if one column is shifted?", (wide) => {
       const at = Number(slider.value);
@@ -47,7 +48,7 @@ isotone.robustness = (app, still) => {
     choice.querySelector("select").value = k;
     grid.lastChild.append(
       choice,
-      node("p", { class: "field" }, [node("label", { for: "shift", text: "shift δ " }), slider]),
+      node("p", { class: "field" }, [node("label", { for: "shift", text: "shift δ " }), track]),
       says,
     );
     add(redraw);
@@ -83,7 +84,7 @@ isotone.robustness = (app, still) => {
       node("tbody", {}, rows),
     ])]);
     const by = data.robustness.usual
-      ? `These are 1 % of each standard deviation${data.advice.shift}.`
+      ? `These are 1\u00a0% of each standard deviation${data.advice.shift}.`
       : "As given when the report was written.";
     const redraw = panels.panel(grid, "What if all columns are off at once?", (wide) => [
       ...(moves ? panels.histogram(wide, moves, "certified largest move of the prediction") : []),
@@ -95,7 +96,7 @@ isotone.robustness = (app, still) => {
 
   function headline() {
     if (moves) {
-      return `Half of all predictions move by less than ${isotone.inward(moves.median, 1)}, 95 % by less than `
+      return `Half of all predictions move by less than ${isotone.inward(moves.median, 1)}, 95\u00a0% by less than `
         + `${isotone.inward(moves.most, 1)}: certified.`;
     }
     const share = app.threshold ? app.threshold.certified() : data.robustness.certified[0];
