@@ -68,6 +68,10 @@ class Page(ABC):
         """Choose a file for a field that takes one."""
 
     @abstractmethod
+    def printed(self) -> bytes:
+        """The page on A4 paper, as PDF."""
+
+    @abstractmethod
     def reload(self) -> None: ...
 
     def settle(self) -> None:
@@ -130,6 +134,9 @@ class Opened(Page):
 
     def attach(self, place: str, file: Path) -> None:
         self.page.set_input_files(place, file)
+
+    def printed(self) -> bytes:
+        return bytes(self.page.pdf(format="A4"))
 
     def reload(self) -> None:
         self.page.reload()

@@ -7,6 +7,7 @@ length: `[0, number, command, parameters]`, answered by `[1, number, error, resu
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import socket
@@ -161,6 +162,10 @@ class Opened(Page):
         found = self.page.command("WebDriver:FindElement", using="css selector", value=place)
         (element,) = found.values()
         self.page.command("WebDriver:ElementSendKeys", id=element, text=str(file))
+
+    def printed(self) -> bytes:
+        sheet = {"width": 21.0, "height": 29.7}
+        return base64.b64decode(self.page.command("WebDriver:Print", page=sheet))
 
     def reload(self) -> None:
         self.page.command("WebDriver:Refresh")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import zlib
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -108,6 +110,19 @@ def test_twelve_tasks(open_page: Any, written: Path, kind: Any, width: int) -> N
         reopen(page, link)
         assert page.run("() => document.documentElement.scrollWidth") <= width
         page.assert_clean()
+
+
+def test_an_auditor_gets_one_page(open_page: Any, written: Path) -> None:
+    with open_page(written) as page:
+        page.run("() => document.body.classList.add('one-page')")
+        assert n_sheets(page.printed()) == 1
+
+
+def n_sheets(pdf: bytes) -> int:
+    """Pages of a PDF, whose description Firefox packs."""
+    packed = re.findall(rb"/ObjStm.*?stream\r?\n(.*?)endstream", pdf, re.DOTALL)
+    objects = [zlib.decompressobj().decompress(each) for each in packed]
+    return sum(len(re.findall(rb"/Type\s*/Page\b", each)) for each in [pdf, *objects])
 
 
 def print_page(page: Page, hand: Hand) -> None:
