@@ -409,3 +409,13 @@ def test_charts_can_be_enlarged(page: Opened) -> None:
     again = chart.bounding_box()
     assert again is not None
     assert again["width"] == pytest.approx(small_box["width"], abs=1)
+
+
+def test_columns_of_whole_numbers_show_their_exact_range(browser: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    people = rows().assign(income=rng.integers(4_000, 200_000, 400))
+    people.loc[0, "income"] = 212_517
+    people.to_csv(tmp_path / "people.csv", index=False)
+    report.write(two_classes(), tmp_path / "report.html", tmp_path / "people.csv", target="paid")
+    with opened(browser, tmp_path / "report.html") as page:
+        assert f"table: {people['income'].min()} to 212,517" in page.text("[data-name=income]")

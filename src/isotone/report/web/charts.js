@@ -35,7 +35,7 @@ isotone.charts = (() => {
       value: (share) => back(low + share * wide),
       ticks: (n) => (map.log
         ? decades(back(low), back(high), n, (v) => (forth(v) - low) / wide, map.zero)
-        : ticks(low, high, n).filter((v) => !map.whole || Number.isInteger(v))),
+        : ticks(low, high, n)).filter((v) => !map.whole || Number.isInteger(v)),
     };
   }
 

@@ -35,6 +35,7 @@ isotone.alongFeature = (network, control) => {
     back: (t) => network.back(i, t),
     log: network.isLog(i),
     zero: control.low <= 0,
+    whole: control.whole,
   };
   return { low: control.axis[0], high: control.axis[1], map };
 };
