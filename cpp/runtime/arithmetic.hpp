@@ -93,17 +93,17 @@ constexpr double factorial_reciprocal(int k) {
 // x = m 2^k, m in [sqrt(1/2), sqrt(2)) and s = (m-1)/(m+1): k log 2 + 2 (s + s^3/3 + s^5/5 + ...)
 inline Doubles logarithm(Doubles x) {
     const auto is_tiny = x < 0x1p-1022;
-    const Doubles normal = is_tiny ? x * 0x1p54 : x;
+    const Doubles normal = select(is_tiny, x * 0x1p54, x);
     const Bits bits = reinterpret_cast<Bits>(minimum(normal, broadcast<Doubles>(0x1p1023)));
     // the biased exponent as a number: its bits under those of 2^52
     const Bits biased = ((bits >> 52) & 0x7ff) | 0x4330000000000000;
     Doubles k = reinterpret_cast<Doubles>(biased) - (two52 + 1022.0);
-    k = is_tiny ? k - 54.0 : k;
+    k = select(is_tiny, k - 54.0, k);
     const Bits half = (bits & 0x000fffffffffffff) | 0x3fe0000000000000;
     Doubles m = round_even(reinterpret_cast<Doubles>(half) * 0x1p24) * 0x1p-24;
     const auto is_small = m < sqrt_half;  // m is at most 1: no carry is needed
-    m = is_small ? 2.0 * m : m;
-    k = is_small ? k - 1.0 : k;
+    m = select(is_small, 2.0 * m, m);
+    k = select(is_small, k - 1.0, k);
     const Doubles s = (m - 1.0) / (m + 1.0);
     const Doubles series = horner<12>(odd_reciprocal, s * s);
     return times(k, broadcast<Doubles>(ln2_high)) +

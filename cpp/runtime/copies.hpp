@@ -98,21 +98,19 @@ void read_rows(const char* p, std::ptrdiff_t stride, int size, double* x) {
     }
 }
 
-// The raw numbers of one column, or of four at once if they are in rows; returns how many columns
-// those were. Column i goes to x + i * most_events.
-inline int read_columns(const Column* columns, int n_columns, std::size_t event, std::size_t n,
-                        int size, double* x) {
-    const char* p = locate(*columns, event);
-    const int lanes = columns->single ? n_lanes<Vector<float>> : n_lanes<Doubles>;
-    if (n_columns < 4 || event + size > n || size % lanes != 0 || !are_in_rows(columns)) {
-        read_column(*columns, event, n, size, x);
-        return 1;
-    }
-    if constexpr (n_lanes<Vector<float>> >= 4)
-        if (columns->single) read_rows<float>(p, columns->stride, size, x);
-    if constexpr (n_lanes<Doubles> >= 4)
-        if (!columns->single) read_rows<double>(p, columns->stride, size, x);
-    return 4;
+// The raw numbers of one column of Raw, or of four at once if they are in rows; returns how many
+// columns those were. Column i goes to x + i * most_events.
+template <class Raw>
+int read_columns(const Column* columns, int n_columns, std::size_t event, std::size_t n, int size,
+                 double* x) {
+    constexpr int lanes = n_lanes<Vector<Raw>>;
+    if constexpr (lanes >= 4)
+        if (n_columns >= 4 && event + size <= n && size % lanes == 0 && are_in_rows(columns)) {
+            read_rows<Raw>(locate(*columns, event), columns->stride, size, x);
+            return 4;
+        }
+    read_column(*columns, event, n, size, x);
+    return 1;
 }
 
 // The row of a table that belongs to a copy, kept where a number of T would be.
@@ -178,7 +176,8 @@ ISOTONE_APART bool prepare_sources(const Model<T>& model, const Column* columns,
     store(x, Doubles{});  // of a single event the other lanes are 0
     Bits finite = ~Bits{};
     for (int s = 0; s < model.n_sources;) {
-        const int end = s + read_columns(columns + s, model.n_sources - s, event, n, size, x);
+        const auto read = columns[s].single ? read_columns<float> : read_columns<double>;
+        const int end = s + read(columns + s, model.n_sources - s, event, n, size, x);
         for (const double* raw = x; s < end; ++s, raw += most_events) {
             for (int e = 0; e < size; e += n_lanes<Doubles>)
                 finite &= are_finite(load<Doubles>(raw + e));

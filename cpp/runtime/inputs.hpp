@@ -117,8 +117,8 @@ bool snap_column(Snap snap, const Feature& feature, const char* p, std::ptrdiff_
 
 // Whether four columns lie side by side in rows, and can be taken together.
 inline bool are_in_rows(const Column* columns) {
-    if (!columns->single && n_lanes<Doubles> < 4) return false;
     const std::ptrdiff_t width = columns->single ? sizeof(float) : sizeof(double);
+    if (!columns->single && n_lanes<Doubles> < 4) return false;
     for (int i = 0; i < 4; ++i)
         if (columns[i].single != columns->single || columns[i].stride != columns->stride ||
             columns[i].data != locate(*columns, 0) + i * width)

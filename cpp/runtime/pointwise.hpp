@@ -34,14 +34,13 @@ inline Doubles activate(Activation activation, double negative_slope, Doubles h)
     const Doubles one = broadcast<Doubles>(1.0);
     switch (activation) {
         case Activation::relu: return maximum(h, Doubles{});
-        case Activation::leaky_relu: return h < 0.0 ? h * negative_slope : h;
+        case Activation::leaky_relu: return select(h < 0.0, h * negative_slope, h);
         case Activation::abs: return absolute(h);
         case Activation::hardtanh: return minimum(maximum(h, -one), one);
         case Activation::tanh: return 1.0 - 2.0 / (1.0 + exponential(2.0 * h));
         case Activation::sigmoid: return 1.0 / (1.0 + exponential(-h));
-        case Activation::softplus: return softplus(h);
+        default: return softplus(h);
     }
-    return h;
 }
 
 template <class T>

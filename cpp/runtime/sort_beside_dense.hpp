@@ -124,7 +124,7 @@ void sort_between_dense(const Element<V>* weight, const Element<V>* bias, int pa
     for (int v = 1; v <= 2; ++v) sort_vector<n>(out - v);
 }
 
-// The same for three steps from `first` on, if they are such steps; returns whether they were.
+// Runs dense and what is around it at once, for n units; returns whether that is possible.
 template <int n, class V>
 ISOTONE_INLINE bool try_sort_dense_sort(const Step<Element<V>>& dense, V* h, V* out,
                                         bool in_parts) {
@@ -140,16 +140,22 @@ ISOTONE_INLINE bool try_sort_dense_sort(const Step<Element<V>>& dense, V* h, V* 
     return fit_together<n, V> || take_turns<n, V>;
 }
 
+// The three steps from `first` on, if they are such steps; returns whether they were.
 template <int... sizes, class V>
-ISOTONE_INLINE bool sort_dense_sort(Unrolled<sizes...>, const Step<Element<V>>* first,
-                                    [[maybe_unused]] V* h, [[maybe_unused]] V* out, int tile,
-                                    [[maybe_unused]] bool in_parts) {
+ISOTONE_INLINE bool sort_dense_sort(Unrolled<sizes...>, const Step<Element<V>>* first, V* h,
+                                    V* out, int tile, bool in_parts) {
     const auto &before = first[0], &dense = first[1], &after = first[2];
     const int n = before.group_size;
     if (tile != full_tile || before.kind != Kind::sort || before.n_in != n) return false;
     if (dense.kind != Kind::dense || dense.n_out != n) return false;
     if (after.kind != Kind::sort || after.group_size != n) return false;
     return ((n == sizes && try_sort_dense_sort<sizes>(dense, h, out, in_parts)) || ...);
+}
+
+// Whether such steps are of any size for which that is done.
+template <class V, int... sizes>
+constexpr bool can_sort_dense_sort(Unrolled<sizes...>) {
+    return ((fit_together<sizes, V> || take_turns<sizes, V>) || ...);
 }
 
 }  // namespace isotone::ISOTONE_ISA

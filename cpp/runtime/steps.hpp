@@ -22,9 +22,17 @@ constexpr bool can_sort(int n, SortingNetwork network) {
     return true;
 }
 
+// Whether a step is one of those that there are.
+template <class T>
+constexpr bool is_known(const Step<T>& step) {
+    return Kind::dense <= step.kind && step.kind <= Kind::look_up &&
+           Activation::relu <= step.activation && step.activation <= Activation::softplus;
+}
+
 // Whether `step` can follow units of the step before it.
 template <class Sizes, class T>
 constexpr bool fits(const Step<T>& step, int units, int width) {
+    if (!is_known(step)) return false;
     if (step.n_in != units || step.n_out < 1 || step.n_out > width) return false;
     if (step.kind == Kind::dense || step.kind == Kind::look_up)
         return step.n_out <= max_matrix / units;
@@ -72,9 +80,13 @@ constexpr bool follows(const Step<T>& step, Saved& saved) {
         case Kind::part:
             if (!continue_sum(step, units, saved) || !saved.pop(step.n_out)) return false;
             saved.are_copies = saved.copies[saved.depth];
-            return saved.push(step.n_out) && saved.push(-units);
+            saved.push(step.n_out);  // in the place of what was popped
+            return saved.push(-units);
         case Kind::look_up: saved.are_copies = false; return true;
-        case Kind::join: return continue_sum(step, units, saved) && saved.depth-- > 0;
+        case Kind::join:
+            if (!continue_sum(step, units, saved)) return false;
+            --saved.depth;  // what was kept lies below every sum
+            return true;
         default: return true;
     }
 }
@@ -85,10 +97,10 @@ constexpr bool has_sources(const Model<T>& model) {
     int first = 0;
     for (int s = 0; s < model.n_sources; ++s) {
         const Source& source = model.sources[s];
-        const bool fits = source.n_copies == 1 || (source.levels < 30 && source.n_copies > 1 &&
-                                                   source.n_copies - 1 < 1 << source.levels);
-        if (source.first != first || !fits) return false;
-        first += source.n_copies;
+        const int n = source.n_copies, levels = source.levels;
+        const bool fits = n == 1 || (0 <= levels && levels < 30 && 1 < n && n - 1 < 1 << levels);
+        if (source.first != first || !fits || n > model.n_features - first) return false;
+        first += n;
     }
     return first == model.n_features;
 }
@@ -98,10 +110,10 @@ constexpr bool has_sources(const Model<T>& model) {
 // once.
 template <class Sizes, class T>
 constexpr bool is_valid(const Model<T>& model) {
-    if (model.width < 1 || model.width > max_width || model.depth < 0 ||
-        model.depth > 2 * max_depth || model.n_steps < 0 || model.n_steps > max_steps ||
-        model.n_features < 1 || count_columns(model) > model.width || model.n_outputs < 1 ||
-        model.n_features > max_width || (model.n_sources != 0 && !has_sources(model)))
+    if (model.width > max_width || model.depth < 0 || model.depth > 2 * max_depth ||
+        model.n_steps < 0 || model.n_steps > max_steps || model.n_features < 1 ||
+        model.n_features > max_width || count_columns(model) > model.width ||
+        (model.n_sources != 0 && !has_sources(model)))
         return false;
     int units = model.n_features;
     Saved saved = {};
@@ -176,12 +188,13 @@ V* run_steps(const Model<Element<V>>& model, const V* u, V* h, int tile) {
         // what was kept, and u for the residual, stay as they are
         if (from != h) __builtin_memcpy(h, from, n * sizeof(V));
         from = h;
-        if (end - step > 2 &&
-            sort_dense_sort(Sizes(), step, h, spare, tile, sums_in_parts(model))) {
-            turn();
-            step += 2;
-            continue;
-        }
+        if constexpr (can_sort_dense_sort<V>(Sizes()))
+            if (end - step > 2 &&
+                sort_dense_sort(Sizes(), step, h, spare, tile, sums_in_parts(model))) {
+                turn();
+                step += 2;
+                continue;
+            }
         switch (step->kind) {
             case Kind::sort:
                 sort(Sizes(), h, step->n_in, tile, step->group_size, step->network);
@@ -193,11 +206,9 @@ V* run_steps(const Model<Element<V>>& model, const V* u, V* h, int tile) {
                 __builtin_memcpy(saved, h, n * sizeof(V));
                 saved += buffer;
                 break;
-            case Kind::merge:
+            default:  // merge
                 saved -= buffer;
                 merge(broadcast<V>(step->keep), broadcast<V>(step->add), saved, h, n);
-                break;
-            default: break;
         }
     }
     if (from != h) __builtin_memcpy(h, from, model.n_outputs * tile * sizeof(V));

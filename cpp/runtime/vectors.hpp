@@ -70,6 +70,12 @@ ISOTONE_INLINE V broadcast(Element<V> x) {
     return x - V{};  // x + 0 would turn -0 into 0, and so is not for free
 }
 
+// In every lane a where the mask is set, otherwise b.
+template <class V>
+ISOTONE_INLINE V select(Mask<V> mask, V a, V b) {
+    return mask ? a : b;
+}
+
 // One instruction each. GCC finds them behind `a < b ? a : b` too, but ponders for a minute.
 #if defined(__AVX512F__)  // masked, as GCC 12 warns without reason about the plain ones
 inline __m512 minimum(__m512 a, __m512 b) { return _mm512_maskz_min_ps(-1, a, b); }
