@@ -26,7 +26,8 @@ WHOLE = ("frozen", "certificate", "inputs", "rounding.py")  # must be covered to
 QUICK = [
     *("-m", "not slow", "tests/certificate", "tests/frozen", "tests/inputs", "tests/freezing"),
     *("tests/test_rounding.py", "tests/test_last_bit.py", "tests/test_selftest.py"),
-    *("tests/test_plot.py", "tests/cli/test_directory.py", "tests/report/test_report_notebook.py"),
+    *("tests/test_plot.py", "tests/report/test_report_notebook.py"),
+    "tests/estimators/test_refusals.py",
 ]
 DATA = Path("build/coverage")
 

@@ -14,6 +14,7 @@ import pytest
 from isotone import FrozenNetwork, Scaling, certify
 from isotone.certificate import bounds
 from isotone.certificate.along import copies_of
+from isotone.frozen.joint import check_rates
 from isotone.frozen.steps import Dense, Sort, Steps
 from networks import mixed
 
@@ -176,6 +177,12 @@ def test_joint_directions_that_mean_nothing_are_refused() -> None:
         certify(classes).along({"a": 1.0})
     with pytest.raises(ValueError, match="is about single outputs, and there are 3 classes"):
         replace(classes, joint_cst=({"a": 1.0},))
+
+
+def test_the_largest_number_is_a_rate() -> None:
+    frozen = network((dense([[0.5, 0.5]]),), [[1.0, 1.0]])
+    assert check_rates({"a": sys.float_info.max}) == {"a": sys.float_info.max}
+    assert certify(frozen).along({"a": -sys.float_info.max})
 
 
 def test_rates_of_zero_are_left_out() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tracemalloc
 from dataclasses import replace
 from fractions import Fraction
@@ -310,3 +311,117 @@ def test_many_classes_take_little_time() -> None:
     found = certify(frozen).missing
     assert len(found) == n
     assert not any(verdict.computed for verdict in found)
+
+
+def flagged(residual: float) -> FrozenNetwork:
+    """f = residual * flag, where the flag of a missing city goes from -1 to 1."""
+    flip = Scaling(np.zeros(2, bool), np.zeros(2), np.ones(2), np.full(2, 0.5), np.full(2, 2.0))
+    inputs = Inputs((Category("city", ("Oslo", None)),))
+    return FrozenNetwork(
+        inputs.features,
+        flip,
+        (Dense(np.zeros((1, 2)), np.zeros(1)),),
+        np.array([[0.0, residual]]),
+        np.ones(2),
+        np.array([[0, 1]], np.int8),
+        inputs=inputs,
+        clip=1.0,
+    )
+
+
+def judge(residual: float, error: float) -> Any:
+    frozen, flat = flagged(residual), np.zeros((1, 2))
+    (verdict,) = missing_values.judge_missing(frozen, flat, np.array([error]))
+    return verdict
+
+
+def test_a_change_as_large_as_is_needed_is_enough_and_a_smaller_one_is_not() -> None:
+    edge = judge(0.25, 0.25)
+    assert (edge.least, edge.needed, edge.real, edge.computed) == (0.5, 0.5, True, True)
+    beyond = judge(0.25, math.nextafter(0.25, 1.0))
+    assert (beyond.real, beyond.computed) == (True, False)
+    nothing = judge(0.0, 0.0)
+    assert (nothing.least, nothing.real, nothing.computed) == (0.0, True, True)
+    assert not judge(-5e-324, 0.0).real
+
+
+def test_changes_beyond_all_floats_are_bounded_from_below() -> None:
+    largest = np.finfo(float).max
+    assert (judge(largest, 0.0).least, judge(largest, 0.0).real) == (largest, True)
+    assert (judge(-largest, 0.0).least, judge(-largest, 0.0).real) == (-math.inf, False)
+
+
+@pytest.mark.parametrize("unknown", [math.inf, math.nan])
+def test_nothing_is_judged_where_slopes_or_errors_are_unknown(unknown: float) -> None:
+    frozen = draw(0, -1, 1)
+    slopes, errors = bounds.slopes(frozen.steps, frozen.n_features), np.zeros(1)
+    assert missing_values.judge_missing(frozen, slopes, errors)
+    assert missing_values.judge_missing(frozen, slopes, np.full(1, unknown)) == ()
+    slopes[0, 3] = unknown
+    assert missing_values.judge_missing(frozen, slopes, errors) == ()
+
+
+def test_fractions_are_rounded_down_by_less_than_one_place() -> None:
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=200) * 10.0 ** rng.integers(-300, 300, 200)
+    for x in [*numbers.tolist(), 0.0, 5e-324, -5e-324]:
+        assert missing_values._down(Fraction(x)) == x
+        for share in (Fraction(1, 3), Fraction(1, 2), Fraction(2, 3)):
+            above = Fraction(math.nextafter(x, math.inf))
+            assert missing_values._down(Fraction(x) + share * (above - Fraction(x))) == x
+
+
+OUTCOMES = [(True, True), (True, None), (True, False), (False, True), (False, None)]
+
+
+@pytest.mark.parametrize(("real", "computed"), OUTCOMES)
+def test_a_promise_needs_what_is_proved_of_exact_and_of_computed_scores(
+    real: bool, computed: bool | None
+) -> None:
+    frozen = draw(0, -1, 0)
+    certificate = certify(frozen)
+    (city,) = [verdict for verdict in certificate.missing if verdict.column == "city"]
+    said = missing_values.describe_missing(
+        frozen, certificate.verdicts, (replace(city, real=real, computed=computed),)
+    )
+    is_proved = real and computed is not False
+    promise = "a missing city never gives a higher score than any present value"
+    assert (promise in said) == is_proved
+    rest = "income or grade" if is_proved else "value"
+    assert f"no promise compares a missing {rest} with a present one" in said
+
+
+@pytest.mark.parametrize(("real", "computed"), OUTCOMES)
+@pytest.mark.parametrize(("column", "fill"), [("income", repr(KNOTS[0])), ("grade", GRADES[0])])
+def test_the_fill_is_promised_where_the_indicator_alone_has_its_direction(
+    column: str, fill: str, real: bool, computed: bool | None
+) -> None:
+    """Whatever is proved of other features."""
+    frozen = draw(0, -1, 1)
+    certificate = certify(frozen)
+    (missing,) = [verdict for verdict in certificate.missing if verdict.column == column]
+    verdicts = tuple(
+        replace(verdict, real=real, computed=computed)
+        if verdict.feature == f"missing({column})"
+        else replace(verdict, real=False, computed=False)
+        for verdict in certificate.verdicts
+    )
+    said = missing_values.describe_missing(frozen, verdicts, (replace(missing, real=False),))
+    promise = f"a missing {column} never gives a higher score than {fill}, and no promise"
+    assert (promise in said) == (real and computed is not False)
+
+
+def test_no_rank_between_two_categories_is_promised() -> None:
+    frozen = draw(0, -1, 0)
+    certificate = certify(frozen)
+    (grade,) = [verdict for verdict in certificate.missing if verdict.column == "grade"]
+    said = missing_values.describe_missing(
+        frozen, certificate.verdicts, (replace(grade, real=False),)
+    )
+    assert "never" not in said
+
+
+def test_of_more_than_eight_columns_eight_are_named() -> None:
+    names = list("abcdefghi")
+    assert missing_values._listed(names[:8]) == "a, b, c, d, e, f, g, h"
+    assert missing_values._listed(names) == "a, b, c, d, e, f, g, h, …"

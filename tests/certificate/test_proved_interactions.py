@@ -74,6 +74,19 @@ def test_single_columns_are_said_to_be_so() -> None:
     )
 
 
+def test_a_long_list_of_groups_is_cut_and_says_how_many_are_left() -> None:
+    frozen = freeze(network(), features=NAMES)
+    pair = tuple(f"long{i}" for i in range(21))
+    groups = (pair, *((f"x{i}", f"y{i}") for i in range(21)))
+    said = interactions.describe_interactions(frozen, groups)
+    assert "(long0, " in said
+    assert "long19, …), " in said
+    assert "(x18, y18) and 2 more groups: columns interact only within a group" in said
+    whole = interactions.describe_interactions(frozen, groups[1:21])
+    assert "(x18, y18) and (x19, y19): columns interact" in whole
+    assert "…" not in whole
+
+
 def test_an_average_has_what_all_its_members_have() -> None:
     one, other = network(0), network(1, interaction_cst=[[0, 1], [2, 3]])
     found = find_interactions(freeze([one, one, one], features=NAMES))

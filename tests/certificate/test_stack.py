@@ -92,6 +92,7 @@ def test_only_members_of_the_same_steps_are_put_side_by_side() -> None:
     assert [type(step) for step in alike.members[0]] == [Stack, Sort]
     assert alike.members[0][0].weight.shape == (2, 6, 4)  # type: ignore[union-attr]
     square = dense(6, 6, "float64")
+    shared = residual_block(0.5, 0.5, [square])
     for first, second in (
         ((a,), (wide,)),
         ((a, Sort(2)), (b, Sort(3))),
@@ -99,6 +100,7 @@ def test_only_members_of_the_same_steps_are_put_side_by_side() -> None:
         ((a, Sort(2)), (b,)),
         ((Sort(2), a), (Sort(2), b)),
         ((a, residual_block(0.5, 0.5, [square])), (b, residual_block(0.5, 0.5, [square]))),
+        ((a, shared), (b, shared)),
         ((), ()),
     ):
         step = Members((0.5, 0.5), (first, second))

@@ -332,6 +332,18 @@ def test_wrong_arguments_are_explained() -> None:
         frozen.score(pd.DataFrame({"x0": [0.0], "x1": ["a"], "x2": [0.0]}, dtype=object))
 
 
+def test_encoded_columns_that_are_not_those_of_the_model_are_refused() -> None:
+    """The compiled code reads as many numbers as it was told."""
+    engine, column = Engine(small()), np.zeros(4)
+    for n in (1, 2, 4):
+        with pytest.raises(ValueError, match=f"rows have {n} features; the model has 3: give"):
+            engine.score_columns([column] * n)
+    for uneven in ([column, column, column[:3]], [column[:3], column, column]):
+        with pytest.raises(ValueError, match=r"have lengths \[.*3.*\]; they must be equal"):
+            engine.score_columns(uneven)
+    assert same_bits(engine.score_columns([column] * 3), engine(np.zeros((4, 3))))
+
+
 def test_programs_refuse_what_does_not_fit() -> None:
     numbers, one = np.array([[0.0, 1.0, 0.0, 1.0]]), np.ones((1, 1))
 

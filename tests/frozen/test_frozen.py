@@ -180,6 +180,10 @@ def test_every_activation_has_a_torch_counterpart() -> None:
         (lambda: by_hand(0.5, clip=1000.1), "do not fit: the grid must be a power of two"),
         (lambda: by_hand(0.5, clip=2.0**65), "must be between"),
         (lambda: by_hand(0.5, classes=("a", "b")), "build it with outputs='logits'"),
+        (
+            lambda: by_hand(0.5, outputs="logits", classes=("a", "b", "c")),
+            "1 logits need 2 class names; got 3",
+        ),
         (lambda: replace(by_hand(0.5), steps=()), "at least one step"),
         (lambda: replace(by_hand(0.5), residual=[[np.nan]]), "must be finite"),
         (lambda: replace(by_hand(0.5), features=("a", "b")), "`features` has 2 names"),

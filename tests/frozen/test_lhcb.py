@@ -180,6 +180,10 @@ WRONG: dict[str, tuple[Any, str]] = {
     "other digits": (foreign(**{"sigmanet.nn.\u0663.weight": [[1.0]]}), "is like that of a layer"),
     "one end": (foreign(rescale_min=[1.0] * 4), "`rescale_max`: a list of numbers"),
     "clamps": (foreign("hlt2", variables_constraints=[1.0]), "a list of \\[low, high\\]"),
+    "wide": (
+        foreign("hlt2", (2, 4, 1), variables_constraints=[[0.0, 3e38]] * 2),
+        "a number times the width of its box is beyond float32",
+    ),
 }
 
 
@@ -189,6 +193,12 @@ def test_what_is_not_such_a_file_is_refused(name: str, tmp_path: Path) -> None:
     path = dump(tmp_path / "file.json", data)
     with pytest.raises(ValueError, match=message):
         isotone.load(path)
+
+
+@pytest.mark.parametrize("data", [[1, 2], "sigmanet", 0.5, None])
+def test_a_network_is_an_object(data: Any) -> None:
+    with pytest.raises(ValueError, match="an object with layers was expected; got "):
+        parse(data)
 
 
 @pytest.mark.parametrize(

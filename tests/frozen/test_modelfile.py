@@ -7,6 +7,7 @@ import os
 import socket
 import struct
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from isotone import FrozenNetwork, limits, load
 from isotone.export import json as export_json
 from isotone.files.untrusted import parse_json
 from isotone.frozen import modelfile
+from isotone.frozen.steps import residual_block
 from networks import content_of, small
 
 
@@ -268,6 +270,39 @@ def test_deeply_nested_blends_are_refused(path: Path) -> None:
     rewrite(path, nest)
     with pytest.raises(ValueError, match="17 residual blocks or members are nested"):
         load(path)
+
+
+def test_residual_blocks_of_version_1_score_as_members_do(path: Path) -> None:
+    def nest(content: Any) -> None:
+        before, *branch, after = content["steps"]
+        blend = {"kind": "blend", "keep": 0.5, "add": 0.25, "steps": branch}
+        content["steps"] = [before, blend, after]
+
+    def rename(arrays: modelfile.Arrays) -> modelfile.Arrays:
+        places = {"0": "0", "2": "1.1", "4": "2", "residual": "residual"}
+        heads = {name: name.partition(".")[0] for name in arrays}
+        return {
+            name.replace(heads[name], places[heads[name]], 1): array
+            for name, array in arrays.items()
+        }
+
+    rewrite(path, nest, rename)
+    frozen = small()
+    before, *branch, after = frozen.steps
+    steps = (before, residual_block(0.5, 0.25, tuple(branch)), after)
+    X = np.random.default_rng(0).normal(size=(100, 3))
+    np.testing.assert_array_equal(load(path).score(X), replace(frozen, steps=steps).score(X))
+
+
+@pytest.mark.parametrize("kind", ["<f8", ">f8", "<f4", ">f4"])
+def test_a_file_does_not_depend_on_how_arrays_lie_in_memory(kind: str, path: Path) -> None:
+    plain = np.arange(6.0).reshape(2, 3).astype(kind)
+    modelfile.write(path, {}, {"a": plain.astype(f"<{kind[1:]}")})
+    expected = path.read_bytes()
+    for array in (plain, np.asfortranarray(plain), np.repeat(plain, 2, axis=1)[:, ::2]):
+        modelfile.write(path, {}, {"a": array})
+        assert path.read_bytes() == expected
+        assert np.array_equal(content_of(path)[1]["a"], plain)
 
 
 def test_content_that_says_something_twice_is_refused(path: Path) -> None:

@@ -20,7 +20,7 @@ from isotone.frozen.engine import Engine
 from isotone.frozen.scoring import NOTE, Scoring, score_directory
 from isotone.typing import Floats
 from isotone.workers import Processes
-from networks import RANKS, mixed, small
+from networks import RANKS, every_step, mixed, small
 
 FROZEN = small()
 N_FILES, N_ROWS = 6, 200
@@ -207,3 +207,44 @@ def test_rows_are_counted_that_a_missing_value_cannot_help() -> None:
     scores = engine(table)
     assert np.isnan(scores).tolist() == [False, False, True]
     assert (engine.n_unseen, engine.n_unscored) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("n_outputs", "classes", "expected"),
+    [
+        (1, None, ["probability"]),
+        (1, ("no", "yes"), ["probability(yes)"]),
+        (3, ("a", "b", "c"), ["probability(a)", "probability(b)", "probability(c)"]),
+    ],
+)
+def test_probabilities_are_named_after_the_classes_that_they_are_of(
+    n_outputs: int, classes: Any, expected: list[str]
+) -> None:
+    frozen = every_step(n_outputs, outputs="logits", classes=classes)
+    scores = frozen.score(np.random.default_rng(0).exponential(size=(20, 3)))
+    outputs = Scoring(frozen, probability=True).outputs(scores)
+    added = {name: values for name, values in outputs.items() if name.startswith("probability")}
+    assert list(added) == expected
+    probability = frozen.to_probability(scores)
+    np.testing.assert_array_equal(np.column_stack(list(added.values())).squeeze(), probability)
+
+
+def test_a_kept_column_cannot_be_called_like_the_scores(tmp_path: Path) -> None:
+    table = pa.table({name: [0.5] for name in FROZEN.features} | {"score": [1.0]})
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(ValueError, match="`--keep score` has the name of an output column; they"):
+        Scoring(FROZEN, ("score",)).score(str(tmp_path / "t.parquet"), str(tmp_path / "s.parquet"))
+    assert not (tmp_path / "s.parquet").exists()
+
+
+@pytest.mark.parametrize(("suffix", "kept"), [(".csv", "7.50"), (".parquet", 7.5)])
+def test_text_is_kept_as_it_is_only_from_csv_to_csv(
+    tmp_path: Path, suffix: str, kept: Any
+) -> None:
+    source, target = tmp_path / "t.csv", tmp_path / f"s{suffix}"
+    source.write_text(",".join([*FROZEN.features, "id"]) + "\n0.5,1,2,7.50\n")
+    Scoring(FROZEN, ("id",)).score(str(source), str(target))
+    if suffix == ".csv":
+        assert target.read_text().splitlines()[1].split(",")[0].strip('"') == kept
+    else:
+        assert pa.parquet.read_table(target)["id"].to_pylist() == [kept]

@@ -175,3 +175,11 @@ def test_a_fill_that_is_no_rank_is_refused(fill: float) -> None:
 def test_one_text_is_no_list_of_categories(kind: Any) -> None:
     with pytest.raises(ValueError, match=r"of column 'c' are 'abc', one string, .* give a tuple"):
         kind("c", "abc")
+
+
+def test_an_order_is_told_from_the_lowest_on() -> None:
+    assert Ordered("g", ("low", "top")).describe() == "ordered: low < top"
+    filled = Ordered("g", ("low", "other, unknown"), fill=0.5)
+    assert filled.describe() == 'ordered: low < "other, unknown"; missing → rank 0.5 and flag'
+    many = Ordered("g", tuple("abcdefghi"))
+    assert many.describe() == "ordered: a < b < c < d < e < f < g < h < … (9 in all)"

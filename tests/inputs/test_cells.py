@@ -24,7 +24,12 @@ from isotone.cli import main
 from isotone.data.table import numbers, open_table, read_numbers
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense
-from isotone.inputs.cells import truths_as_numbers
+from isotone.inputs.cells import (
+    class_numbers,
+    describe_cell,
+    finite_or_blank,
+    truths_as_numbers,
+)
 from isotone.inputs.scaling import Scaling
 
 decimal.setcontext(decimal.Context(prec=90))
@@ -246,6 +251,63 @@ def test_times_are_refused_with_a_hint_when_scored(tmp_path: Path, model: Path) 
     ):
         read_numbers(tmp_path / "t.parquet", ["x"])
     assert open_table(tmp_path / "t.parquet").columns == ("x",)
+
+
+@pytest.mark.parametrize("cells", [[1.0, None, 2.5], ["1", "", " 2.5 "], ["1.0", "NA", "2.5"]])
+def test_a_finite_number_or_a_blank_is_read_from_numbers_and_from_text(cells: list[Any]) -> None:
+    found = finite_or_blank(pa.array(cells), "x")
+    np.testing.assert_array_equal(found, [1.0, math.nan, 2.5])
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ([1.0, math.inf, -math.inf], "is inf"),
+        ([1.0, -math.inf, math.nan], "is -inf"),
+        (["1", "inf", "2"], "holds the text 'inf'"),
+        (["1", "ten", "2"], "holds the text 'ten'"),
+    ],
+)
+def test_what_is_neither_finite_nor_blank_is_named_with_its_row(
+    cells: list[Any], said: str
+) -> None:
+    with pytest.raises(ValueError, match=f"column 'x' {said} in row 8 .*counted from 0"):
+        finite_or_blank(pa.array(cells), "x", first_row=7)
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        (None, "is missing"),
+        (math.nan, "is nan"),
+        (0, "is 0"),
+        ("", "holds the text ''"),
+        (b"ten", "holds the text b'ten'"),
+        ("x" * 41, f"holds the text '{'x' * 40}'"),
+    ],
+)
+def test_a_cell_is_told_in_words_and_a_long_text_is_cut(cell: Any, said: str) -> None:
+    assert describe_cell(cell) == said
+
+
+@pytest.mark.parametrize(
+    ("cells", "classes", "expected"),
+    [
+        (["0", "1", " 1 "], ("0", "1"), [0, 1, 1]),
+        ([0.0, 1.0, 0.5, 2.0], ("0", "1"), [0, 1, None, None]),
+        ([True, False, None], ("0", "1"), [1, 0, None]),
+        ([1.0, 0.0], ("false", "true"), [1, 0]),
+        (["1.0", "yes", ""], ("0", "1"), [1, None, None]),
+        (["b", "a", "1"], ("a", "b"), [1, 0, None]),
+    ],
+)
+def test_a_class_is_found_as_a_text_or_as_the_number_that_it_stands_for(
+    cells: list[Any], classes: tuple[str, ...], expected: list[int | None]
+) -> None:
+    """What is no class gets none, rather than the nearest."""
+    found = class_numbers(pa.array(cells), "y", classes)
+    known = [None if not math.isfinite(number) else int(number) for number in found]
+    assert known == expected
 
 
 def test_true_and_false_are_names_of_classes_in_a_target(tmp_path: Path) -> None:

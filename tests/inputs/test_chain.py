@@ -20,7 +20,7 @@ from isotone import FrozenNetwork, certify
 from isotone.frozen import modelfile
 from isotone.frozen.engine import Engine
 from isotone.inputs.cells import code, is_blank, labels
-from isotone.inputs.chain import Inputs
+from isotone.inputs.chain import Inputs, refuse_one_score
 from isotone.inputs.columns import Category, Number, Ordered
 from networks import small
 
@@ -211,6 +211,20 @@ def test_the_score_of_unseen_rows_is_finite(policy: float) -> None:
         model().score(COLUMNS, on_unseen=policy)
 
 
+@pytest.mark.parametrize("policy", ["skip", "missing", -1.0])
+def test_no_warning_is_given_where_a_policy_decides_about_no_row(policy: Any) -> None:
+    np.testing.assert_array_equal(model().score(COLUMNS, policy), model().score(COLUMNS))
+
+
+def test_one_number_is_not_the_score_of_several_outputs() -> None:
+    for policy in (0.0, np.float32(0.5), -1):
+        with pytest.raises(ValueError, match="is one score, but there are 2 outputs"):
+            refuse_one_score(policy, 2)
+        refuse_one_score(policy, 1)
+    for policy in ("skip", "error", "missing"):
+        refuse_one_score(policy, 2)
+
+
 def test_files_of_version_1_still_score(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     frozen = model(Inputs((Number("age", fill=35.0), Category("city", ("Oslo", "Rome", None)))))
     old = frozen._definition() | {"certificate": None}
@@ -371,6 +385,12 @@ def test_text_among_numbers_gets_what_unseen_rows_get() -> None:
 NO_TABLES: list[tuple[Any, type[Exception], str]] = [
     (pl.LazyFrame({"x": [1.0]}), TypeError, "LazyFrame, which holds no rows yet; .*: collect"),
     ([{"x": 1.0}], TypeError, "list of records; a table must come column by column: give a data"),
+    (
+        pd.Series([1.0]),
+        TypeError,
+        "a Series, one column or one row; .*: give X.to_frame",
+    ),
+    (pl.Series("x", [1.0]), TypeError, "a Series, one column or one row; it must be a table"),
     ({"x": 1.0}, ValueError, "'x' is 1.0; a column must hold one value per row: give a list"),
     ({"x": "abc"}, ValueError, "'x' is 'abc'; a column must hold one value per row"),
     ({"x": np.ones((2, 2))}, ValueError, "(?s)'x' is array.*; a column must hold one value"),

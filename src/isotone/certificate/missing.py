@@ -272,7 +272,7 @@ def _promise(
 
 def _raw_fill(column: Column) -> str | None:
     """The value that stands in for a missing one, if a row may hold it."""
-    if isinstance(column, Category) or column.fill is None:
+    if column.fill is None:
         return None
     if not isinstance(column, Ordered):
         return repr(column.fill)

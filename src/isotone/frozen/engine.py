@@ -7,7 +7,7 @@ written into memory of your own, for several threads, or for single events in a 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 
@@ -252,6 +252,8 @@ def _add(program: engine.Program, i: Instruction) -> None:
             program.merge(i.keep, i.add)
         case "part" | "join":
             program.part(i.add, last=i.kind == "join")
+        case _:
+            assert_never(i.kind)
 
 
 def _contiguous(numbers: Reals) -> Floats:

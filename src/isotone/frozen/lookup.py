@@ -18,7 +18,6 @@ in x.
 from __future__ import annotations
 
 import math
-import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -75,7 +74,7 @@ class Copies:
         grid: float | None,
         precision: Precision,
     ) -> Copies:
-        """From the number of the column that every feature is a copy of, ascending."""
+        """From the number of the column that every feature is a copy of, as `Inputs` checks it."""
         counts = _counts(sources, scaling)
         check_tiles(sources, scaling)
         copy = _Copy(scaling, grid, precision)
@@ -189,18 +188,7 @@ class Copies:
 
 
 def _counts(sources: tuple[int, ...], scaling: Scaling) -> tuple[int, ...]:
-    groups = [(column, len(list(group))) for column, group in groupby(sources)]
-    if [column for column, _ in groups] != list(range(len(groups))):
-        raise ValueError(
-            f"`sources` is {reprlib.repr(sources)}; it must name the column of every feature by "
-            "its number, from 0 on and ascending, such as (0, 0, 0, 1, 2, 2)"
-        )
-    if len(sources) != scaling.n_features:
-        raise ValueError(
-            f"`sources` has {len(sources)} entries; it needs one for each of "
-            f"{scaling.n_features} features"
-        )
-    counts = tuple(count for _, count in groups)
+    counts = tuple(len(list(group)) for _, group in groupby(sources))
     if np.any(scaling.log & (np.repeat(counts, counts) > 1)):
         raise ValueError(
             "a column with several copies cannot have a logarithm: take it of X first"

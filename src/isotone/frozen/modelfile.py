@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import sys
 from json.encoder import encode_basestring_ascii as _quoted
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -29,7 +28,6 @@ FORMAT_VERSION = 2
 READABLE = (1, 2)
 # as safetensors calls them
 _TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4")}
-_IS_LITTLE = sys.byteorder == "little"
 
 
 def write(path: str | Path, content: dict[str, Any], arrays: Arrays) -> None:
@@ -111,8 +109,6 @@ def _pack(text: str, arrays: Arrays) -> bytes:
 
 def _little(array: NDArray[Any]) -> NDArray[Any]:
     """The array as files hold it."""
-    if _IS_LITTLE and array.flags.c_contiguous and array.dtype.isnative:
-        return array
     return np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
 
 
@@ -130,7 +126,7 @@ class _Place(NamedTuple):
         """The array, whose numbers stay where they are in `data` if they can."""
         flat = np.frombuffer(data, self.kind, math.prod(self.shape), self.start)
         array = flat.reshape(self.shape)
-        return array if _IS_LITTLE else array.astype(self.kind.newbyteorder("="))
+        return array.astype(self.kind.newbyteorder("="), copy=False)
 
 
 def _check_header(path: str | Path, file: BinaryIO, size: int) -> tuple[str, list[_Place]]:
