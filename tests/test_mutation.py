@@ -94,6 +94,12 @@ def test_a_constant_reaches_those_who_imported_it() -> None:
     assert in_a_process("isotone.elementary", "48", "47", load, code) == str(2.0**-47)
 
 
+def test_a_constant_reaches_those_that_are_made_of_it() -> None:
+    load = "from isotone.frozen import steps"
+    code = "print(steps.ACTIVATIONS['tanh'].error)"
+    assert in_a_process("isotone.frozen.activations", "16", "17", load, code) == str(17 * 2.0**-48)
+
+
 def test_methods_that_are_wrapped_are_exchanged() -> None:
     (one,) = [
         m

@@ -40,13 +40,14 @@ MODULES = [
     *(f"isotone.certificate.{name}" for name in ("robustness", "coordinates", "along", "widths")),
     *(f"isotone.certificate.{name}" for name in ("interactions", "ordered")),
     *(f"isotone.inputs.{name}" for name in ("knots", "scaling")),
-    *("isotone.frozen.reference", "isotone.frozen.program"),
+    *(f"isotone.frozen.{name}" for name in ("reference", "program", "steps", "activations")),
 ]
 TESTS = [
     *("tests/certificate", "tests/test_rounding.py", "tests/freezing/test_fixed.py"),
     *("tests/test_elementary.py", "tests/inputs/test_knots.py", "tests/inputs/test_scaling.py"),
     *("tests/frozen/test_reference.py", "tests/frozen/test_frozen.py"),
-    "tests/frozen/test_program.py",
+    *("tests/frozen/test_program.py", "tests/frozen/test_steps.py"),
+    "tests/frozen/test_activations.py",
 ]
 TOO_SLOW = "exported_headers or fits_the_absolute or worker_killed or test_limits or flipped_bit"
 _PATIENCE = 5.0  # times as long as tests take without a mutant, until it counts as killed

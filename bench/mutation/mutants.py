@@ -1,9 +1,9 @@
 """Mutants: a module of the package with one node of one function, or of one constant, changed.
 
 A mutant is put into a running process without touching a file: the code of the function is
-exchanged in place, so that everyone who imported it has it. Constants are computed anew and given
-to all modules that hold them. Bodies of classes, default arguments, decorators and annotations
-are not changed.
+exchanged in place, so that everyone who imported it has it. Constants are computed anew, with
+those of the module that are made of them, and given to all modules that hold them. Bodies of
+classes, default arguments, decorators and annotations are not changed.
 """
 
 from __future__ import annotations
@@ -190,13 +190,23 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _put_constant(module: ModuleType, name: str, tree: ast.AST) -> None:
-    old = vars(module)[name]
-    assert isinstance(tree, ast.Module)
+def _put_constant(module: ModuleType, name: str, tree: ast.Module) -> None:
+    """Set the constant, and those of the module that are made of it."""
+    changed = {name}
     for statement in tree.body:
-        if _assigned(statement) == name:
-            alone = ast.Module([statement], [])
-            exec(compile(alone, str(module.__file__), "exec"), vars(module))
+        target = _assigned(statement)
+        if target == name or (target and changed & _named(statement)):
+            changed.add(target)
+            _set(module, target, statement)
+
+
+def _named(statement: ast.stmt) -> set[str]:
+    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+
+
+def _set(module: ModuleType, name: str, statement: ast.stmt) -> None:
+    old = vars(module).get(name)
+    exec(compile(ast.Module([statement], []), str(module.__file__), "exec"), vars(module))
     for other in list(sys.modules.values()):
         if getattr(other, "__dict__", {}).get(name) is old:
             setattr(other, name, vars(module)[name])

@@ -239,7 +239,7 @@ class Members(StepKind):
         n_out = [width_after(steps, n_in) for steps in self.members]
         if len(set(n_out)) > 1:
             raise ValueError(f"all members must have the same number of outputs; got {n_out}")
-        return n_out[0]
+        return n_out.pop()
 
     def work(self, n_in: int) -> int:
         each = sum(work_of(steps, n_in) for steps in self.members)
@@ -320,7 +320,8 @@ def check_nesting(steps: Steps) -> None:
         inside = [steps for step in layer for steps in step.inside]
         count, depth = count + len(layer) + len(inside), depth + 1
         limits.STEPS.check(count)
-        limits.DEPTH.check(depth if inside else 0)
+        if inside:
+            limits.DEPTH.check(depth)
         layer = [inner for steps in inside for inner in steps]
 
 
@@ -365,7 +366,7 @@ def change_first(steps: Steps, dense: OfDense) -> Steps:
 def change_last(steps: Steps, dense: OfDense) -> Steps:
     """The steps with another last matrix, of members that of each."""
     places = [k for k, step in enumerate(steps) if isinstance(step, Dense | Members)]
-    return _change(steps, places[-1] if places else 0, dense, partial(change_last, dense=dense))
+    return _change(steps, places[-1] if places else -1, dense, partial(change_last, dense=dense))
 
 
 def _change(steps: Steps, place: int, dense: OfDense, inside: OfSteps) -> Steps:
