@@ -1,59 +1,259 @@
-"""How far two networks are apart: no row is further, and some row is nearly as far."""
+"""Distances of networks in fixed point: pairs reach them to the last bits, and none exceeds them.
+
+Of every pair the scores at one point are as far apart as can be, in rational arithmetic. Sums and
+products there are of numbers such as 1 and 2⁻⁶⁰, which float64 cannot add without rounding.
+"""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
+from fixed_points import knotted
 from isotone import FrozenNetwork, Scaling
+from isotone.certificate import distance
 from isotone.certificate.distance import distances
-from isotone.frozen.steps import Dense, Pointwise, Steps
+from isotone.freezing.fixed import to_fixed
+from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Steps
+from networks import copied
+from rationals import exact_score, exact_steps
+
+E, P = 2.0**-60, 1.0 + 2.0**-30  # 1 + E and P * P are no float64
 
 
-def network(
-    grid: float | None, weight: float = 0.75, bias: float = 0.0, residual: float = 1.0
-) -> FrozenNetwork:
-    """f(x) = weight · max(x + bias, 0) + residual · x."""
-    steps: Steps = (
-        Dense(np.ones((1, 1)), np.array([bias])),
-        Pointwise("relu"),
-        Dense(np.array([[weight]]), np.zeros(1)),
+def dense(weight: Any, bias: Any = None) -> Dense:
+    w = np.atleast_2d(np.asarray(weight, float))
+    return Dense(w, np.zeros(len(w)) if bias is None else np.asarray(bias, float))
+
+
+def leaky(slope: float) -> Pointwise:
+    return Pointwise("leaky_relu", slope)
+
+
+def network(steps: Steps, n: int = 1, **options: Any) -> FrozenNetwork:
+    given: dict[str, Any] = {"clip": 1.0, "grid": 2.0**-30, "residual": np.zeros((1, n))} | options
+    names, zero = tuple(f"x{i}" for i in range(n)), np.zeros((1, n), np.int8)
+    fixed = {"lipschitz": np.ones(n), "monotonic_cst": zero}
+    return FrozenNetwork(names, Scaling.identity(n), steps, **(fixed | given))
+
+
+def together(*steps: Any) -> Any:
+    """Two units of which only the sum of sizes is known after they are sorted; here their sum."""
+    return (*steps, Sort(2), dense([[1, 1]]))
+
+
+SUM = dense([[1, 1]])
+FIRST = dense([[1], [0]])  # x and 0
+PAIRS: dict[str, tuple[Any, Any, Any]] = {  # steps, those in fixed point, where they are apart
+    "a bias that is larger": ([dense([[0]], [E])], [dense([[0]], [1])], [0]),
+    "a bias that is smaller": ([dense([[0]], [1])], [dense([[0]], [-E])], [0]),
+    "a weight": ([dense([[P]])], [dense([[0]])], [P]),
+    "weights of either sign": ([dense([[2, -3]])], [dense([[3, 1]])], [1, 1]),
+    "a weight and a bias": ([dense([[1]], [E])], [dense([[0]])], [1]),
+    "a weight, and what was apart": (
+        [dense([[1]], [E]), dense([[1]])],
+        [dense([[1]]), dense([[0]])],
+        [1],
+    ),
+    "what was apart, and a bias": (
+        [dense([[1]], [1]), dense([[1]], [E])],
+        [dense([[1]]), dense([[1]])],
+        [1],
+    ),
+    "what was apart, times a weight": (
+        [dense([[0]], [P]), dense([[-P]])],
+        [dense([[0]]), dense([[-P]])],
+        [0],
+    ),
+    "only the unit that is apart": (
+        [FIRST, dense([[1, 0], [0, 1]], [1, 0]), dense([[0.125, 1]])],
+        [FIRST, dense([[1, 0], [0, 1]]), dense([[0.125, 1]])],
+        [0],
+    ),
+    "the second of a sorted group": (
+        [dense(np.zeros((4, 1)), [0, 0, 1, 0]), Sort(2), dense([[0, 0, 0, 1]])],
+        [dense(np.zeros((4, 1))), Sort(2), dense([[0, 0, 0, 1]])],
+        [0],
+    ),
+    "sorted, a weight": (together(dense([[P], [0]])), together(dense([[0], [0]])), [P]),
+    "sorted, a weight and a bias": (
+        together(dense([[1], [0]], [E, 0])),
+        together(dense([[0], [0]])),
+        [1],
+    ),
+    "sorted, a weight, and what was apart": (
+        together(dense([[1], [0]], [E, 0]), dense([[1, 0], [0, 0]])),
+        together(FIRST, dense([[0, 0], [0, 0]])),
+        [1],
+    ),
+    "sorted, only the unit that is apart": (
+        together(dense([[1], [0]], [1, 0]), dense([[0.125, 1], [0, 1]])),
+        together(FIRST, dense([[0.125, 1], [0, 1]])),
+        [0],
+    ),
+    "sorted twice": (
+        together(dense([[1], [0]], [1, 0]), Sort(2), dense([[1, 0], [0, 1]])),
+        together(FIRST, Sort(2), dense([[1, 0], [0, 1]])),
+        [0],
+    ),
+    "sorted, and weights": (
+        together(FIRST, Sort(2), dense([[2, 0], [0, 2]])),
+        together(FIRST, Sort(2), dense([[1, 0], [0, 1]])),
+        [1],
+    ),
+    "one of two columns": (
+        together(dense([[1, 0], [0, 0]])),
+        together(dense([[0, 0], [0, 0]])),
+        [1, 1],
+    ),
+    "a slope": ([leaky(P)], [leaky(0)], [-P]),
+    "a slope that is negative": ([leaky(-P)], [leaky(0)], [-P]),
+    "a slope, and what was apart": (
+        [dense([[1]], [-E]), leaky(1)],
+        [dense([[1]]), leaky(0)],
+        [-1],
+    ),
+    "what was apart, times a slope": (
+        [dense([[0]], [-P]), leaky(P)],
+        [dense([[0]]), leaky(P)],
+        [0],
+    ),
+    "sorted, a slope": (together(leaky(2)), together(leaky(1)), [-1, -1]),
+    "sorted, a slope, and what was apart": (
+        together(dense([[1], [0]], [-E, 0]), leaky(1)),
+        together(FIRST, leaky(0)),
+        [-1],
+    ),
+    "sorted, what was apart, times a slope": (
+        together(dense([[0], [0]], [-P, 0]), leaky(P)),
+        together(dense([[0], [0]]), leaky(P)),
+        [0],
+    ),
+    "a member's weight": (
+        [Members((P, 1.0), ((dense([[1]]),), ()))],
+        [Members((0.0, 1.0), ((dense([[1]]),), ()))],
+        [P],
+    ),
+    "a member's weight, and what was apart": (
+        [Members((1.0,), ((dense([[1]], [E]),),))],
+        [Members((0.0,), ((dense([[1]]),),))],
+        [1],
+    ),
+    "what was apart, times a negative weight": (
+        [Members((0.0, -P), ((), (dense([[0]], [P]), leaky(0))))],
+        [Members((0.0, -P), ((), (dense([[0]]), leaky(0))))],
+        [0],
+    ),
+    "members one after the other": (
+        [Members((1.0, 1.0), ((dense([[1]], [1]),), (dense([[2]]), leaky(0)))), dense([[3]])],
+        [Members((1.0, 1.0), ((dense([[1]]),), (dense([[1]]), leaky(0)))), dense([[3]])],
+        [1],
+    ),
+    "sorted members": (
+        together(Members((1.0, 1.0), ((dense([[1], [0]], [1, 0]),), (FIRST,)))),
+        together(Members((1.0, 1.0), ((FIRST,), (FIRST,)))),
+        [0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_steps_are_as_far_apart_as_the_bound_says(name: str) -> None:
+    steps, others, x = PAIRS[name]
+    u = [Fraction(float(each)) for each in x]
+    clip = P if P in np.abs(x) else 1.0
+    grid = 2.0**-30 if P in np.abs(x) else 1.0
+    fixed = network(tuple(others), len(x), clip=clip, grid=grid)
+    start = distance._Apart(distance.inputs_of(fixed), np.zeros(len(x)), 0.0)
+    (bound,) = distance._Apartness(tuple(steps)).run(fixed.steps, start).each.tolist()
+    (moved,) = (
+        abs(a - b)
+        for a, b in zip(exact_steps(tuple(steps), u), exact_steps(fixed.steps, u), strict=True)
     )
-    return FrozenNetwork(
-        ("x",),
-        Scaling.identity(1),
-        steps,
-        np.array([[residual]]),
-        np.ones(1),
-        np.array([[1]], np.int8),
-        grid=grid,
-        clip=4.0,
-    )
+    assert moved > 0
+    assert moved <= Fraction(bound) <= moved * (1 + Fraction(2.0**-50))
 
 
-def furthest(a: FrozenNetwork, b: FrozenNetwork) -> float:
-    rows = np.linspace(-5.0, 5.0, 40_961)[:, None]
-    return float(np.abs(a.score(rows) - b.score(rows)).max())
+@pytest.fixture
+def without_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distance.bounds, "rounding_errors", lambda frozen: np.zeros(1))
 
 
+def at(frozen: FrozenNetwork, x: float) -> Fraction:
+    u = np.array([x]) if frozen.grid is None else np.rint([x / frozen.grid]) * frozen.grid
+    (score,) = exact_score(frozen, u)
+    return score
+
+
+ZERO = (dense([[0]]),)
+
+
+@pytest.mark.usefixtures("without_rounding")
 @pytest.mark.parametrize(
-    ("grid", "other"), [(2.0**-2, 2.0**-5), (2.0**-5, 2.0**-2), (None, 2.0**-3)]
+    ("frozen", "fixed", "x"),
+    [
+        # residuals that differ, beside steps that do
+        (network(ZERO, clip=P), network(ZERO, clip=P, residual=[[-P]]), P),
+        (network(ZERO), network((dense([[1]]),), residual=[[E]]), 1.0),
+        # half a cell of the coarser grid along what is steep: the steps, the residual, both
+        (network((dense([[1]]),), grid=None), network((dense([[1]]),), grid=0.5), 0.25),
+        (network((dense([[1]]),), grid=0.5), network((dense([[1]]),), grid=2.0**-9), 0.25),
+        (
+            network(ZERO, grid=None, residual=[[-3]]),
+            network(ZERO, grid=0.5, residual=[[-3]]),
+            0.25,
+        ),
+        (
+            network((dense([[1]]),), grid=None, residual=[[E]]),
+            network((dense([[1]]),), grid=0.5, residual=[[E]]),
+            0.25,
+        ),
+    ],
 )
-def test_what_both_grids_round_is_part_of_the_distance(
-    grid: float | None, other: float | None
+def test_scores_are_as_far_apart_as_the_distance(
+    frozen: FrozenNetwork, fixed: FrozenNetwork, x: float
 ) -> None:
-    a, b = network(grid), network(other)
-    (bound,) = distances(a, a.steps, b)
-    assert 0.8 * bound <= furthest(a, b) <= bound
+    (bound,) = distances(frozen, frozen.steps, fixed).tolist()
+    moved = abs(at(frozen, x) - at(fixed, x))
+    assert moved <= Fraction(bound) <= moved * (1 + Fraction(2.0**-50))
 
 
-@pytest.mark.parametrize("change", [{"weight": 0.5}, {"bias": 0.25}, {"residual": 1.5}])
-@pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_every_number_that_was_rounded_is_part_of_the_distance(
-    change: dict[str, float], sign: float
+def test_no_number_is_farther_from_itself_on_another_grid_than_half_a_cell() -> None:
+    x = np.random.default_rng(0).uniform(-4, 4, 10_000)
+    x[:200] = np.arange(200) / 64 - 1.5  # ties
+    for grids in ((0.5, 0.25), (2.0**-4, 1.0), (0.5, 0.5), (None, 0.25), (0.125, None)):
+        on = [x if grid is None else np.rint(x / grid) * grid for grid in grids]
+        most = distance._half_a_cell(*grids)
+        assert np.abs(on[0] - on[1]).max() <= most == max(grid or 0.0 for grid in grids) / 2
+
+
+@pytest.mark.parametrize("part", ["steps", "residual", "cells"])
+def test_rounding_errors_of_the_other_network_are_added(
+    part: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain = {"weight": 0.75, "bias": 0.0, "residual": 1.0}
-    change = {name: plain[name] + sign * (value - plain[name]) for name, value in change.items()}
-    a, b = network(None), network(2.0**-12, **(plain | change))
-    (bound,) = distances(a, a.steps, b)
-    assert 0.9 * bound <= furthest(a, b) <= bound
+    monkeypatch.setattr(distance.bounds, "rounding_errors", lambda frozen: np.array([E]))
+    other = {
+        "steps": network((dense([[0]], [1]),)),
+        "residual": network(ZERO, residual=[[1]]),
+        "cells": network(ZERO),
+    }[part]
+    steep = network((dense([[0]]),), grid=None, residual=[[2]]) if part == "cells" else other
+    frozen = network(ZERO) if part != "cells" else steep
+    fixed = other if part != "cells" else network(ZERO, grid=1.0, residual=[[2]])
+    (bound,) = distances(frozen, frozen.steps, fixed).tolist()
+    assert bound == np.nextafter(1.0, 2.0)
+
+
+def test_copies_between_knots_are_no_farther_apart() -> None:
+    drawn = copied(n_outputs=2)
+    frozen = replace(drawn, lipschitz=np.full(drawn.n_features, 1e4))
+    fixed = to_fixed(frozen, (10, 8))
+    assert fixed.fingerprint == knotted().fingerprint
+    x = np.random.default_rng(0).uniform(0.1, 3.0, (2000, 4))
+    moved = np.abs(frozen.score(x) - fixed.score(x)).max(axis=0)
+    bound = distances(frozen, frozen.steps, fixed)
+    assert np.all((moved > 0) & (moved <= bound))

@@ -36,17 +36,25 @@ def distances(frozen: FrozenNetwork, steps: Steps, fixed: FrozenNetwork) -> Floa
     """
     inputs, n = inputs_of(fixed), frozen.n_features
     start = _Apart(inputs, np.zeros(n), 0.0)
-    g = _Apartness(steps).run(fixed.steps, start, fixed.copies is not None)
+    g = _Apartness(steps).run(fixed.steps, start)
     of_residual = totals(multiply(_apart(frozen.residual, fixed.residual), inputs.each))
-    cells = add(0.5 * (frozen.grid or 0.0), 0.5 * (fixed.grid or 0.0))
     slopes = add(bounds.slopes(frozen.steps, n), np.abs(frozen.residual))
-    shifted = totals(multiply(slopes, cells))
+    shifted = totals(slopes * _half_a_cell(frozen.grid, fixed.grid))
     return add(add(g.each, of_residual), add(shifted, bounds.rounding_errors(frozen)))
+
+
+def _half_a_cell(*grids: float | None) -> float:
+    """How far a number on one of two grids is from the same on the other, at most.
+
+    Both are powers of two: the finer one has the borders between cells of the coarser one, if it
+    is not the same, and rounding to it crosses none. Products with the result are exact.
+    """
+    return max(grid for grid in grids if grid) / 2.0
 
 
 def _apart(a: ArrayLike, b: ArrayLike) -> Floats:
     """Upper bound on |a - b|."""
-    return np.maximum(-subtract_down(a, b), -subtract_down(b, a)) + 0.0
+    return np.maximum(-subtract_down(a, b), -subtract_down(b, a))
 
 
 @dataclass(frozen=True, eq=False)
