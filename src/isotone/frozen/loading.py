@@ -48,7 +48,7 @@ def load(
     given: dict[str, Any] = {"features": features, "monotonic_cst": monotonic_cst, "clip": clip}
     file, size = open_regular(path)
     with file:
-        if begins_as_json(file.peek(64)):
+        if begins_as_json(file.peek()):
             with describing(f"{str(path)!r} is not a network for Allen or HLT2"):
                 limits.SIGMA_NET.check(size)
                 return lhcb.build(parse_json(file.read(size)), **given)
@@ -115,10 +115,15 @@ def build(content: dict[str, Any], steps: Steps, residual: Any) -> FrozenNetwork
         "monotonic_cst": np.array([numbers(row) for row in _listed(content["monotonic_cst"])]),
         "classes": None if classes is None else _names(classes),
         "joint_cst": _listed(content.get("joint_cst", [])),
-        "clip": float(numbers([content["clip"]])[0]),
-        "grid": None if content["grid"] is None else float(numbers([content["grid"]])[0]),
+        "clip": _number(content["clip"]),
+        "grid": None if content["grid"] is None else _number(content["grid"]),
     }
     return FrozenNetwork(**(content | changes))
+
+
+def _number(value: Any) -> float:
+    (found,) = numbers([value]).tolist()
+    return float(found)
 
 
 def _names(values: Any) -> tuple[str, ...]:
@@ -138,16 +143,16 @@ def _listed(values: Any) -> list[Any]:
 Find = Callable[[dict[str, Any], str], Any]
 
 
-def assemble(
-    described: list[dict[str, Any]], find: Find, prefix: str = "", depth: int = 0
-) -> Steps:
-    """The steps that `describe` wrote; `find` gives the numbers of the dense ones."""
+def assemble(described: list[dict[str, Any]], find: Find, prefix: str = "") -> Steps:
+    """The steps that `describe` wrote; `find` gives the numbers of the dense ones.
+
+    They are nested no deeper than JSON may be; what a network may have is checked there.
+    """
     limits.STEPS.check(len(_listed(described)))
-    limits.DEPTH.check(depth)
-    return tuple(_step(entry, find, f"{prefix}{i}.", depth) for i, entry in enumerate(described))
+    return tuple(_step(entry, find, f"{prefix}{i}.") for i, entry in enumerate(described))
 
 
-def _step(entry: dict[str, Any], find: Find, prefix: str, depth: int) -> Step:
+def _step(entry: dict[str, Any], find: Find, prefix: str) -> Step:
     match entry["kind"]:
         case "dense":
             return Dense(*(find(entry, prefix + name) for name in ("weight", "bias")))
@@ -156,16 +161,15 @@ def _step(entry: dict[str, Any], find: Find, prefix: str, depth: int) -> Step:
         case "pointwise":
             # format version 1 called it the slope
             slope = entry["slope"] if "slope" in entry else entry["negative_slope"]
-            return Pointwise(entry["name"], float(numbers([slope])[0]))
+            return Pointwise(entry["name"], _number(slope))
         case "members":
             limits.STEPS.check(len(_listed(entry["members"])))
             members = (
-                assemble(inner, find, f"{prefix}{k}.", depth + 1)
-                for k, inner in enumerate(entry["members"])
+                assemble(inner, find, f"{prefix}{k}.") for k, inner in enumerate(entry["members"])
             )
             return Members(tuple(numbers(entry["weights"]).tolist()), tuple(members))
         case "blend":  # of format version 1
-            branch = assemble(entry["steps"], find, prefix, depth + 1)
+            branch = assemble(entry["steps"], find, prefix)
             keep, add = numbers([entry["keep"], entry["add"]]).tolist()
             return residual_block(keep, add, branch)
         case other:

@@ -125,8 +125,7 @@ class _Place(NamedTuple):
     def cut(self, data: bytes) -> NDArray[Any]:
         """The array, whose numbers stay where they are in `data` if they can."""
         flat = np.frombuffer(data, self.kind, math.prod(self.shape), self.start)
-        array = flat.reshape(self.shape)
-        return array.astype(self.kind.newbyteorder("="), copy=False)
+        return np.asarray(flat.reshape(self.shape), self.kind.newbyteorder("="))
 
 
 def _check_header(path: str | Path, file: BinaryIO, size: int) -> tuple[str, list[_Place]]:
@@ -183,7 +182,7 @@ def _header_length(path: str | Path, file: BinaryIO, size: int) -> int:
             f"bytes; at most {limits.HEADER.largest} are read",
             "give the .isotone file that `isotone train` or `save` wrote",
         )
-    if len(start) < 8 or length > size - 8:
+    if length > size - 8:
         raise _error(path, "is too short for its header", "it was cut off; copy it again")
     return length
 
@@ -195,8 +194,8 @@ def _place(path: str | Path, name: str, entry: Any) -> _Place:
         whole = isinstance(shape, list) and set(map(type, (*shape, start, end))) == {int}
     except (KeyError, TypeError, ValueError) as error:
         raise _error(path, f"has a malformed entry for {name!r:.50}", "it is damaged") from error
-    ends = (min(shape), max(shape)) if whole and shape else (1, 1)
-    if not whole or len(shape) > 2 or ends[0] < 1 or ends[1] > limits.MATRIX.largest:
+    fits = whole and len(shape) in (1, 2) and min(shape) >= 1
+    if not fits or max(shape) > limits.MATRIX.largest:
         what = f"declares an array {name!r:.50} of shape {shape!r:.50}"
         raise _error(path, what, "no isotone model has such an array")
     return _Place(name, kind, shape, kind.itemsize * math.prod(shape), start, end)

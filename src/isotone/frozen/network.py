@@ -114,7 +114,7 @@ class FrozenNetwork:
     def _follows_features(self) -> bool:
         """Whether columns of numbers must take the features' names; turned ones are refused."""
         names, given = self.inputs.names, tuple(self.features)
-        plain = self.inputs.is_plain and not self.inputs.copies and names != given
+        plain = self.inputs.is_plain and not self.inputs.copies
         return plain and len(names) in (0, len(given)) and sorted(names) != sorted(given)
 
     def _check_choices(self) -> None:
