@@ -46,7 +46,6 @@ def together(*steps: Any) -> Any:
     return (*steps, Sort(2), dense([[1, 1]]))
 
 
-SUM = dense([[1, 1]])
 FIRST = dense([[1], [0]])  # x and 0
 PAIRS: dict[str, tuple[Any, Any, Any]] = {  # steps, those in fixed point, where they are apart
     "a bias that is larger": ([dense([[0]], [E])], [dense([[0]], [1])], [0]),
@@ -72,6 +71,16 @@ PAIRS: dict[str, tuple[Any, Any, Any]] = {  # steps, those in fixed point, where
     "only the unit that is apart": (
         [FIRST, dense([[1, 0], [0, 1]], [1, 0]), dense([[0.125, 1]])],
         [FIRST, dense([[1, 0], [0, 1]]), dense([[0.125, 1]])],
+        [0],
+    ),
+    "only the unit with another weight": (
+        [dense([[1], [1]]), dense([[1, 0], [0, 1]]), dense([[1, 0]])],
+        [dense([[1], [1]]), dense([[0, 0], [0, 0]]), dense([[1, 0]])],
+        [1],
+    ),
+    "only one of two units that are apart": (
+        [dense([[1], [1]], [1, 1]), dense([[1, 0], [0, 1]]), dense([[1, 0]])],
+        [dense([[1], [1]]), dense([[1, 0], [0, 1]]), dense([[1, 0]])],
         [0],
     ),
     "the second of a sorted group": (
@@ -199,6 +208,13 @@ ZERO = (dense([[0]]),)
         # residuals that differ, beside steps that do
         (network(ZERO, clip=P), network(ZERO, clip=P, residual=[[-P]]), P),
         (network(ZERO), network((dense([[1]]),), residual=[[E]]), 1.0),
+        # the inputs themselves are not apart
+        (network((leaky(0.0), dense([[0]])), 1), network((leaky(1.0), dense([[1]])), 1), -1.0),
+        (
+            network((leaky(E),), grid=2.0**-51),
+            network((leaky(1.0),), grid=2.0**-51),
+            -1.0,
+        ),
         # half a cell of the coarser grid along what is steep: the steps, the residual, both
         (network((dense([[1]]),), grid=None), network((dense([[1]]),), grid=0.5), 0.25),
         (network((dense([[1]]),), grid=0.5), network((dense([[1]]),), grid=2.0**-9), 0.25),

@@ -91,6 +91,8 @@ def test_only_members_of_the_same_steps_are_put_side_by_side() -> None:
     alike = side_by_side(Members((0.5, 0.5), ((a, Sort(2)), (b, Sort(2)))))
     assert [type(step) for step in alike.members[0]] == [Stack, Sort]
     assert alike.members[0][0].weight.shape == (2, 6, 4)  # type: ignore[union-attr]
+    alone = side_by_side(Members((0.5, 0.5), ((a,), (b,))))
+    assert [type(step) for step in alone.members[0]] == [Stack]
     square = dense(6, 6, "float64")
     shared = residual_block(0.5, 0.5, [square])
     for first, second in (

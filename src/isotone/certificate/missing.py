@@ -30,7 +30,7 @@ from isotone.typing import Floats
 
 _LARGEST = float(np.finfo(np.float64).max)
 _ENDS = -_LARGEST, _LARGEST
-_ROUNDING, _UNDERFLOW = 2.0**-48, 2.0**-1060  # more than a few operations lose
+_ROUNDING, _UNDERFLOW = 2.0**-48, 2.0**-1060  # more than a term and its sum lose
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +104,8 @@ class _Ends:
         rows = np.zeros((5, len(inputs.encoded)))
         rows[1] = 1.0
         for column, place in zip(inputs.columns, inputs.places, strict=True):
-            if not isinstance(column, Category):
-                rows[2:, place] = column.fill or 0.0, *value_range(column)
+            if column.fill is not None:
+                rows[2:, place] = column.fill, *value_range(column)
         stops = np.searchsorted(inputs.sources, range(len(inputs.encoded) + 1)).tolist()
         spans = (range(*stop) for stop in pairwise(stops))
         places = dict(zip(inputs.encoded, spans, strict=True))
@@ -165,11 +165,9 @@ def _least(
     with np.errstate(over="ignore", invalid="ignore"):
         rise = direction * (r[output] - r[others]) * d
         fall = (slopes[output] + slopes[others]) * np.abs(d)
-        size = (np.abs(r[output]) + np.abs(r[others])) * np.abs(d) + fall
-        terms = rise - fall - _ROUNDING * size
-        terms = np.where(exact, terms, np.minimum(terms, 0.0))
-        rounding = _ROUNDING * len(moves) * np.abs(terms).sum(axis=1) + _UNDERFLOW * len(moves)
-        least = terms.sum(axis=1) - rounding
+        terms = np.where(exact, rise - fall, np.minimum(rise - fall, 0.0))
+        size = (np.abs(rise) + fall).sum(axis=1)
+        least = terms.sum(axis=1) - len(moves) * (_ROUNDING * size + _UNDERFLOW)
     return np.where(np.isnan(least), -math.inf, least)
 
 

@@ -46,5 +46,5 @@ def _common(steps: Sequence[Step | None]) -> Step | None:
     dense = [step for step in steps if isinstance(step, Dense)]
     if len(dense) == len(steps) and len({step.weight.shape for step in dense}) == 1:
         return Stack(dense)
-    first = steps[0]
-    return first if isinstance(first, Sort | Pointwise) and len(set(steps)) == 1 else None
+    first, *others = set(steps)
+    return first if isinstance(first, Sort | Pointwise) and not others else None
