@@ -137,6 +137,13 @@ def test_float32_holds_all_numbers_of_a_network_of_float32(name: str, number: fl
     assert plain(1, grid=None, **{name: value}).precision == "float64"
 
 
+def test_inputs_are_clamped_and_on_the_grid() -> None:
+    X = [[-1e308, -6.0], [1e308, 6.0], [-0.75, 0.25], [0.5, -1.5]]
+    frozen = plain(2, clip=4.0, grid=1.0)
+    assert frozen.snap(X).tolist() == [[-4, -4], [4, 4], [-1, 0], [0, -2]]
+    assert replace(frozen, grid=None).snap(X).tolist() == [[-4, -4], [4, 4], *X[2:]]
+
+
 def test_networks_of_copies_begin_with_dense_steps() -> None:
     with pytest.raises(ValueError, match="a network of copies must begin with dense steps"):
         replace(copied(), steps=(Sort(1), Dense(np.ones((1, 23)), np.ones(1))))
@@ -187,15 +194,16 @@ def test_logits_have_a_class_each_and_one_has_two() -> None:
 
 
 def test_a_direction_along_copies_is_that_of_all_of_them() -> None:
-    frozen = copied(n_outputs=2)  # 5 copies of x0, x1, x2, and 17 of x3, the last the first of 17
+    frozen = copied(n_outputs=2)  # four copies of x0, one of x1 and of x2, 17 of x3
     signs = np.zeros((2, frozen.n_features), np.int8)
-    signs[0, :4], signs[1, 4], signs[0, 5], signs[1, 6:] = 1, 1, -1, -1
+    signs[0, :4], signs[1, 1:4], signs[1, 4], signs[0, 5], signs[1, 6:] = 1, 1, 1, -1, -1
+    signs[0, 6:] = [-1, 1] * 8 + [-1]
     counts = frozen.inputs.counts.tolist()
     found = replace(frozen, monotonic_cst=signs).directions
     pieces = np.split(signs, np.cumsum(counts)[:-1], axis=1)
     expected = [[s[k, 0] if np.all(s[k] == s[k, 0]) else 0 for s in pieces] for k in range(2)]
     assert found.tolist() == expected
-    assert {-1, 0, 1} <= set(found.ravel().tolist())
+    assert found.tolist() == [[1, 0, -1, 0], [0, 1, 0, -1]]
     assert not found.flags.writeable
 
 

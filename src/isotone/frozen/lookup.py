@@ -140,7 +140,7 @@ class Copies:
         values = cells.phi / self.scaling.factor[cells.index] + self.scaling.center[cells.index]
         for s, first in enumerate(self.firsts):
             if self.scaling.log[first]:
-                values[s] = _part(self.scaling, first).inverse(values[s][:, None])[:, 0]
+                values[s] = _part(self.scaling, first).inverse(values[s][:, None]).ravel()
         largest = np.finfo(np.float64).max
         return np.clip(values, -largest, largest)
 
@@ -158,7 +158,7 @@ class Copies:
         result = columns.copy()
         for s, first in enumerate(self.firsts):
             if self.scaling.log[first]:
-                result[s] = _part(self.scaling, first).transform(columns[s][:, None])[:, 0]
+                result[s] = _part(self.scaling, first).transform(columns[s][:, None]).ravel()
         return result
 
     def expand(self, cells: Cells) -> Reals:
@@ -247,9 +247,8 @@ def _smallest(holds: Callable[[Floats], Bools], guess: Floats, width: Floats) ->
         low, high = _key(guess - width), _key(guess + width)
     low = np.where(holds(_number(low)), -_LARGEST - 1, low)  # below all
     high = np.where(holds(_number(high)), high, _LARGEST + 1)  # infinity
-    while np.any(low + 1 < high):
-        middle = low // 2 + high // 2 + (low % 2 + high % 2) // 2
-        inside = low + 1 < high  # not their difference, which may overflow
+    while np.any(inside := low + 1 < high):  # not their difference, which may overflow
+        middle = (low & high) + ((low ^ high) >> 1)  # nor their sum
         found = holds(_number(middle)) & inside
         high, low = np.where(found, middle, high), np.where(found | ~inside, low, middle)
     return _number(high)
