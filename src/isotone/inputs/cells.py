@@ -254,7 +254,7 @@ def places_of(values: Any, name: str, categories: Sequence[str | None]) -> Float
     places = {None: math.nan} | {text: float(k) for k, text in enumerate(categories)}
     texts = labels(arrow_of(values, name), name)
     found = pc.index_in(texts, value_set=pa.array(list(places), pa.string()))
-    index = pc.fill_null(found, len(places)).to_numpy(zero_copy_only=False)
+    index = pc.fill_null(found, len(places)).to_numpy()
     codes: Floats = np.array([*places.values(), math.inf])[index]
     return codes
 

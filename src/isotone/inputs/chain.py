@@ -252,8 +252,8 @@ class Inputs:
             if unseen_as_missing:
                 own = _unseen_as_missing(column, own)
             if column.fill is not None:
-                own[0], indicator = fill_array(own[0], column.fill)
-                indicators.append(indicator)
+                own, own_indicators = zip(*(fill_array(a, column.fill) for a in own), strict=True)
+                indicators += own_indicators
             arrays += own
         return [*arrays, *indicators]
 
@@ -382,7 +382,7 @@ def _unseen_as_missing(column: Column, arrays: list[Reals]) -> list[Reals]:
     if isinstance(column, Category):
         missing = missing_code(column)
         return [np.where(np.isfinite(a), a, k == missing) for k, a in enumerate(arrays)]
-    return [np.where(np.isinf(arrays[0]), np.nan, arrays[0])]
+    return [np.where(np.isinf(a), np.nan, a) for a in arrays]
 
 
 def _expected(column: Column, cell: str) -> str:

@@ -87,7 +87,7 @@ class Category:
         object.__setattr__(self, "pooled", _checked_pooled(self.name, self.pooled))
         _refuse_one_text(self.name, self.categories)
         texts = [text for text in self.categories if text is not None]
-        _check_categories(self.name, texts, least=0 if self.pooled else 1)
+        _check_categories(self.name, texts, least=int(not self.pooled))
 
     @property
     def other(self) -> int | None:
@@ -227,13 +227,12 @@ def cell_of(column: Column, values: Any, row: int) -> str:
     """What a row that cannot be scored holds in a column, in words."""
     from isotone.inputs.cells import arrow_of, describe_cell, is_blank, labels
 
-    cells = arrow_of(values, column.name)
+    cell = arrow_of(values, column.name).take([row])
     if not isinstance(column, Number):
-        text = labels(cells.slice(row, 1), column.name)[0].as_py()
+        (text,) = labels(cell, column.name).to_pylist()
         return "is missing" if text is None else f"holds {text[:40]!r}"
-    if is_blank(cells.slice(row, 1))[0]:
-        return "is missing"
-    return describe_cell(cells[row].as_py())
+    (blank,) = is_blank(cell)
+    return "is missing" if blank else describe_cell(*cell.to_pylist())
 
 
 def _check_name(name: Any) -> None:
