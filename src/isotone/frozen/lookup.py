@@ -247,7 +247,10 @@ def _smallest(holds: Callable[[Floats], Bools], guess: Floats, width: Floats) ->
         low, high = _key(guess - width), _key(guess + width)
     low = np.where(holds(_number(low)), -_LARGEST - 1, low)  # below all
     high = np.where(holds(_number(high)), high, _LARGEST + 1)  # infinity
-    while np.any(inside := low + 1 < high):  # not their difference, which may overflow
+    for _ in range(64):  # bits
+        inside = low + 1 < high  # not their difference, which may overflow
+        if not np.any(inside):
+            break
         middle = (low & high) + ((low ^ high) >> 1)  # nor their sum
         found = holds(_number(middle)) & inside
         high, low = np.where(found, middle, high), np.where(found | ~inside, low, middle)
