@@ -38,16 +38,20 @@ MODULES = [
     *("isotone.rounding", "isotone.elementary"),
     *(f"isotone.certificate.{name}" for name in ("bounds", "slopes", "verdicts", "certify")),
     *(f"isotone.certificate.{name}" for name in ("robustness", "coordinates", "along", "widths")),
-    *(f"isotone.certificate.{name}" for name in ("interactions", "ordered")),
-    *(f"isotone.inputs.{name}" for name in ("knots", "scaling")),
+    *(f"isotone.certificate.{name}" for name in ("interactions", "ordered", "missing")),
+    *(f"isotone.certificate.{name}" for name in ("distance", "stack")),
+    *(f"isotone.inputs.{name}" for name in ("knots", "scaling", "chain", "cells", "columns")),
     *(f"isotone.frozen.{name}" for name in ("reference", "program", "steps", "activations")),
+    *(f"isotone.frozen.{name}" for name in ("network", "modelfile", "loading", "lookup")),
 ]
 TESTS = [
     *("tests/certificate", "tests/test_rounding.py", "tests/freezing/test_fixed.py"),
     *("tests/test_elementary.py", "tests/inputs/test_knots.py", "tests/inputs/test_scaling.py"),
-    *("tests/frozen/test_reference.py", "tests/frozen/test_frozen.py"),
-    *("tests/frozen/test_program.py", "tests/frozen/test_steps.py"),
-    "tests/frozen/test_activations.py",
+    *(f"tests/inputs/test_{name}.py" for name in ("inputs", "columns", "chain", "cells")),
+    *(f"tests/inputs/test_{name}.py" for name in ("names", "missing", "pool")),
+    *(f"tests/frozen/test_{name}.py" for name in ("reference", "frozen", "program", "steps")),
+    *(f"tests/frozen/test_{name}.py" for name in ("activations", "network", "modelfile")),
+    *(f"tests/frozen/test_{name}.py" for name in ("loading", "lookup", "copies")),
 ]
 TOO_SLOW = "exported_headers or fits_the_absolute or worker_killed or test_limits or flipped_bit"
 _PATIENCE = 5.0  # times as long as tests take without a mutant, until it counts as killed

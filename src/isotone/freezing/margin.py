@@ -68,7 +68,10 @@ def dense_first(frozen: FrozenNetwork) -> Steps:
 def with_margin(frozen: FrozenNetwork, grid: Grid) -> FrozenNetwork:
     """The network with the margin that its grid needs, and perhaps a coarser grid."""
     error = rounding_error(frozen)
-    return _leave_margin(coarsen(frozen, error) if grid == "auto" else frozen, error)
+    result = _leave_margin(coarsen(frozen, error) if grid == "auto" else frozen, error)
+    if error == 0.0 < rounding_error(result):  # numbers that were shrunk may be rounded now
+        return with_margin(result, grid)
+    return result
 
 
 def certified(frozen: FrozenNetwork) -> tuple[FrozenNetwork, Certificate]:
