@@ -252,8 +252,9 @@ class Inputs:
             if unseen_as_missing:
                 own = _unseen_as_missing(column, own)
             if column.fill is not None:
-                own, own_indicators = zip(*(fill_array(a, column.fill) for a in own), strict=True)
-                indicators += own_indicators
+                filled = [fill_array(array, column.fill) for array in own]
+                own = [array for array, _ in filled]
+                indicators += [indicator for _, indicator in filled]
             arrays += own
         return [*arrays, *indicators]
 
