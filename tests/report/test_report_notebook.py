@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -68,9 +69,14 @@ def test_radii_are_printed_as_a_table() -> None:
     radius = certify(small()).certified_radius(X)
     lines = str(radius).splitlines()
     assert lines[0].split() == ["row", "together,", "scaled"] + [
-        word for i in range(3) for side in ("down", "up") for word in ("column", str(i), side)
+        word for name in small().features for side in ("down", "up") for word in (name, side)
     ]
-    assert lines[1].split()[:2] == ["0", f"{radius.scaled[0]:.4g}"]
+    for r, line in enumerate(lines[1:11]):
+        shown = np.array(line.split()[1:], float)
+        proved = np.array([radius.scaled[r], *np.stack([radius.down[r], radius.up[r]]).T.ravel()])
+        assert line.split()[0] == str(r)
+        assert np.all(shown <= proved)  # a rounded number may not promise more
+        np.testing.assert_allclose(shown, proved, rtol=1e-3)
     assert lines[-1] == "... and 20 more rows"
     assert "Certified radius" in radius._repr_html_()
 
@@ -81,5 +87,8 @@ def test_a_distance_is_printed_with_its_bounds() -> None:
     lines = [line.split() for line in str(distance).splitlines()]
     assert ["at", "least", "(certified)", "0.875"] in lines
     assert ["at", "most", "(feasible", "plan)", "1.125"] in lines
+    close = str(replace(distance, lower_bound=1.9999999, upper_bound=2.0000001))
+    assert "1.99999\n" in close
+    assert "2.00001\n" in close
     assert not any("held-out" in line for line in lines)
     assert "Wasserstein distance of order 1" in distance._repr_html_()

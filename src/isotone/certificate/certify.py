@@ -215,7 +215,8 @@ class Certificate:
             np.where(movable, distance[:, inputs.places], math.nan)
             for distance in (radius.down, radius.up)
         )
-        return Radius(*(for_all_rows(values, known) for values in (radius.scaled, down, up)))
+        scaled, down, up = (for_all_rows(each, known) for each in (radius.scaled, down, up))
+        return Radius(scaled, down, up, names=tuple(inputs.names))
 
     @ieee_arithmetic()
     def radius_of_features(self, features: Floats, threshold: float = 0.0) -> Radius:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,8 +16,9 @@ import numpy as np
 
 from isotone.certificate.coordinates import SHORTEN, Coordinates
 from isotone.frozen.lookup import Copies
-from isotone.frozen.notebook import card, text_table
+from isotone.frozen.notebook import card, text_table, visible
 from isotone.inputs.columns import Category, Column
+from isotone.rounding import digits_down
 from isotone.typing import Bools, Floats
 
 _MOST_ROWS, _MOST_COLUMNS = 10, 6  # that are printed
@@ -35,11 +36,13 @@ class Radius:
         several copies is scaled to their sum
     down, up : (n_rows, n_columns), raw distance of one column moving alone, in ranks for ordered
         categories; NaN for what cannot move, a category without an order or a missing value
+    names : of the columns, if they are known
     """
 
     scaled: Floats
     down: Floats
     up: Floats
+    names: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __str__(self) -> str:
         more = len(self.scaled) - _MOST_ROWS
@@ -53,12 +56,13 @@ class Radius:
         return card("Certified radius", facts, head, rows)
 
     def _table(self) -> tuple[list[str], list[list[str]]]:
-        """The first rows; of columns how far each may fall and rise alone."""
+        """The first rows; of columns how far each may fall and rise alone, never rounded up."""
         columns = range(min(self.down.shape[1], _MOST_COLUMNS))
-        moves = [f"column {i} {word}" for i in columns for word in ("down", "up")]
+        names = self.names or [f"column {i}" for i in columns]
+        moves = [f"{visible(names[i])} {word}" for i in columns for word in ("down", "up")]
         rows = [
-            [str(r), f"{self.scaled[r]:.4g}"]
-            + [f"{side[r, i]:.4g}" for i in columns for side in (self.down, self.up)]
+            [str(r), digits_down(float(self.scaled[r]))]
+            + [digits_down(float(side[r, i])) for i in columns for side in (self.down, self.up)]
             for r in range(min(len(self.scaled), _MOST_ROWS))
         ]
         return ["row", "together, scaled", *moves], rows

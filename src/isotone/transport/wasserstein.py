@@ -27,6 +27,7 @@ from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.notebook import card, text_table
 from isotone.inputs.scaling import Scaling
 from isotone.nn.network import MetricOrder
+from isotone.rounding import digits_down, digits_up
 from isotone.training.rows import split
 from isotone.transport import couplings
 from isotone.transport.clouds import Cloud, common_scaling, reach, read_pair
@@ -114,14 +115,17 @@ class Distance:
         return card("Wasserstein distance of order 1", self._facts(), [], [])
 
     def _facts(self) -> dict[str, str]:
-        every = {
-            "estimate": self.estimate,
-            "at least (certified)": self.lower_bound,
-            "at most (feasible plan)": self.upper_bound,
-            "critic alone certifies": self.critic_bound,
-            "on held-out points": self.held_out,
+        """Bounds are never shown sharper than they are."""
+        facts = {
+            "estimate": f"{self.estimate:.6g}",
+            "at least (certified)": digits_down(self.lower_bound, 6),
         }
-        return {name: f"{value:.6g}" for name, value in every.items() if value is not None}
+        if self.upper_bound is not None:
+            facts["at most (feasible plan)"] = digits_up(self.upper_bound, 6)
+        facts["critic alone certifies"] = digits_down(self.critic_bound, 6)
+        if self.held_out is not None:
+            facts["on held-out points"] = f"{self.held_out:.6g}"
+        return facts
 
 
 def wasserstein(
