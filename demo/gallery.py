@@ -49,6 +49,7 @@ class Example:
                 source,
                 target=self.target,
                 title=self.title,
+                table_name="the table",
                 against=self.against,
                 threshold=self.threshold,
             )

@@ -21,8 +21,9 @@ def test_a_report_is_shown_inline() -> None:
     """In a frame that may run scripts but is not of the notebook's origin."""
     shown = two_classes().report(rows(), target="paid", height=700)
     text = shown._repr_html_()
-    assert text.startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;')
-    assert 'sandbox="allow-scripts allow-downloads"' in text
+    assert '<iframe class="isotone-report" srcdoc="&lt;!DOCTYPE html&gt;' in text
+    assert 'sandbox="allow-scripts allow-downloads allow-modals"' in text
+    assert "of the table" in shown.html
     assert "height:700px" in text
     assert "allow-same-origin" not in text
     assert "</iframe>" not in text[:-9]
@@ -56,7 +57,7 @@ def test_fitted_estimators_wear_a_badge() -> None:
 
 def test_a_certificate_that_fails_has_a_red_badge() -> None:
     certificate = certify(by_hand(-1.5))
-    assert certificate._repr_html_().startswith('<strong style="color:#b3261e')
+    assert certificate._repr_html_().startswith('<strong style="background:#b3261e')
 
     class Fitted(WithBadge):
         certificate_ = certificate
@@ -92,3 +93,19 @@ def test_a_distance_is_printed_with_its_bounds() -> None:
     assert "2.00001\n" in close
     assert not any("held-out" in line for line in lines)
     assert "Wasserstein distance of order 1" in distance._repr_html_()
+
+
+def test_a_report_is_as_dark_as_its_notebook(browser: Any, tmp_path: Path) -> None:
+    """Though the system is set to the other."""
+    shown = two_classes().report()._repr_html_()
+    dark = "matchMedia('(prefers-color-scheme: dark)').matches"
+    with browser.new_context(color_scheme="null") as context:
+        page = context.new_page()
+        for light in ("true", "false"):
+            (file := tmp_path / "notebook.html").write_text(
+                f'<!DOCTYPE html><body data-jp-theme-light="{light}">{shown}', encoding="utf-8"
+            )
+            page.goto(file.as_uri())
+            assert page.frames[1].evaluate(dark) is (light == "false")
+            page.frames[1].wait_for_function("() => typeof isotone === 'object' && isotone.app")
+            assert page.frames[1].locator("#copy-link").is_hidden()

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PureWindowsPath  # which knows both kinds of slashes
 
 DIRECTIONS = {1: "rises", 0: "free", -1: "falls"}
+_LEFT = ' style="text-align:left"'  # notebooks align cells to the right
 
 
 def visible(text: object) -> str:
@@ -74,11 +75,12 @@ def card(
     --------
     >>> print(card("a < b", {"shape": "2-1"}, ["feature"], [["x"]]))
     <div><strong>a &lt; b</strong>
-    <table><tr><th>shape</th><td>2-1</td></tr></table>
+    <table><tr><th>shape</th><td style="text-align:left">2-1</td></tr></table>
     <table><tr><th>feature</th></tr><tr><td>x</td></tr></table></div>
     """
     lines = "".join(
-        f"<tr>{_cells('th', [name])}{_cells('td', [text])}</tr>" for name, text in facts.items()
+        f"<tr>{_cells('th', [name])}{_cells('td', [text], _LEFT)}</tr>"
+        for name, text in facts.items()
     )
     body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
     return (
@@ -88,7 +90,7 @@ def card(
 
 
 def badge(holds: bool, text: str) -> str:
-    """A verdict with a mark and a color, for notebooks.
+    """A verdict with a mark, in white on a color, which can be read in light and dark notebooks.
 
     Examples
     --------
@@ -96,7 +98,8 @@ def badge(holds: bool, text: str) -> str:
     ✓ HOLDS</strong>
     """
     mark, color = ("✓", "#00694c") if holds else ("✗", "#b3261e")
-    look = f"color:{color};border:2px solid;border-radius:999px;padding:2px 10px"
+    look = f"background:{color};color:#fff;border-radius:999px;padding:2px 12px"
+    look += ";display:inline-block;margin:2px 0 6px"
     return f'<strong style="{look}">{mark} {html.escape(visible(text))}</strong>'
 
 
@@ -120,5 +123,5 @@ def _padded(line: Sequence[str], widths: Sequence[int]) -> list[str]:
     return [line[0].ljust(widths[0]), *right]
 
 
-def _cells(tag: str, texts: Iterable[str]) -> str:
-    return "".join(f"<{tag}>{html.escape(visible(text))}</{tag}>" for text in texts)
+def _cells(tag: str, texts: Iterable[str], look: str = "") -> str:
+    return "".join(f"<{tag}{look}>{html.escape(visible(text))}</{tag}>" for text in texts)

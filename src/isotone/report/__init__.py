@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape as html_escape
 from pathlib import Path
 from typing import Any
@@ -46,9 +46,17 @@ _ADVICE = {  # to those who look at a page that a command wrote
 }
 
 
+_DARK = ('body[data-jp-theme-light="false"]', "body.vscode-dark", 'html[theme="dark"]')
+_LIGHT = ('body[data-jp-theme-light="true"]', "body.vscode-light", 'html[theme="light"]')
+_THEMES = "".join(
+    f"{', '.join(f'{each} .isotone-report' for each in themes)} {{ color-scheme: {scheme} }} "
+    for themes, scheme in ((_DARK, "dark"), (_LIGHT, "light"))
+)
+
+
 @dataclass(frozen=True, repr=False)
 class Shown:
-    """A page that notebooks show inline; `html` is all of it."""
+    """A page that notebooks show inline, as light or dark as they are; `html` is all of it."""
 
     html: str
     height: int = 900
@@ -58,8 +66,9 @@ class Shown:
 
     def _repr_html_(self) -> str:
         return (
-            f'<iframe srcdoc="{html_escape(self.html)}" sandbox="allow-scripts allow-downloads" '
-            f'style="width:100%;height:{self.height}px;border:0"></iframe>'
+            f'<style>{_THEMES}</style><iframe class="isotone-report" '
+            f'srcdoc="{html_escape(self.html)}" sandbox="allow-scripts allow-downloads '
+            f'allow-modals" style="width:100%;height:{self.height}px;border:0"></iframe>'
         )
 
 
@@ -72,6 +81,7 @@ def write(
     threshold: float | None = None,
     weights: str | None = None,
     title: str | None = None,
+    table_name: str | None = None,
     embed_rows: int = 0,
     shifts: Mapping[str, float] | None = None,
     against: FrozenNetwork | str | Path | None = None,
@@ -90,6 +100,7 @@ def write(
     target : column of the table that the model predicts; by default the one it was trained on
     threshold : a row is accepted if its score is at least this; 0 for two classes by default
     weights : column of the table that says how much every row counts
+    table_name : what the page calls the table; by default the name of its file
     embed_rows : how many rows of the table the file holds at most, fewer if it would be too large
         to be sent around; none by default. Statistics are of all rows
     shifts : how far columns may be off, by name and in raw units: the share of decisions that
@@ -114,6 +125,7 @@ def write(
     if table is not None:
         asked = target is not None
         sample = read_sample(frozen, str(table), outcomes, weights, asked, on_unseen)
+        sample = replace(sample, name=table_name)
     data = content(certificate, outcomes, sample, embed_rows, shifts)
     given = {"against": against, "challenger": compare}
     rivals = [rival_of(each, role) for role, each in given.items() if each is not None]
@@ -148,6 +160,7 @@ def show(frozen: FrozenNetwork, table: Any = None, *, height: int = 900, **optio
         if table is not None and not isinstance(table, str | Path):
             table.to_parquet(path / "table.parquet")
             table = path / "table.parquet"
+            options.setdefault("table_name", "the table")
         write(frozen, path / "report.html", table, **options)
         return Shown((path / "report.html").read_text(encoding="utf-8"), height)
 

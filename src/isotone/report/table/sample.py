@@ -38,6 +38,7 @@ class Sample:
     columns : by name, numbers (NaN where missing) or texts of a few kinds
     trained : whether the model file names a table of this name
     left_out : numbers of the other rows of the table, with values never seen in training
+    name : of the table, for people; by default that of the file
     """
 
     path: str
@@ -49,13 +50,14 @@ class Sample:
     weights: str | None
     trained: bool
     left_out: Indices = field(default_factory=lambda: np.empty(0, np.intp))
+    name: str | None = None
 
     def __len__(self) -> int:
         return len(self.X)
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "name": _name(self.path),
+            "name": self.name or _name(self.path),
             "n": len(self),
             "target": self.target,
             "weights": self.weights,

@@ -28,6 +28,7 @@ isotone.state = (() => {
   /* A button that copies the link. */
   function offer(app) {
     const button = document.getElementById("copy-link");
+    if (window.location.protocol === "about:") return; // inside a notebook the page has no address
     button.hidden = false;
     button.addEventListener("click", () => {
       const link = window.location.href.split("#")[0] + write(app);
