@@ -8,6 +8,7 @@ import { digits, power } from "./rounding.mjs";
 const WORDS = { 1: "only rises", "-1": "only falls", 0: "free" };
 const ARROWS = { 1: "↗", "-1": "↘", 0: "↕" };
 const MOST_MARKS = 6;
+const MANY = 15; // rows of a table that is taller than its window
 const HEADS = [
   "feature", "declared, when the feature rises", "change of the score for one more unit", "proved for exact arithmetic",
   "proved for computed numbers",
@@ -138,8 +139,9 @@ function table(found, outcomes, k) {
   const { encoded } = found.model.inputs;
   const rows = encoded.map((name, i) => rowOf(found, name, k, i)).join("");
   const body = `<thead><tr>${HEADS.map((text) => `<th>${text}</th>`).join("")}</tr></thead><tbody>${rows}</tbody>`;
-  const scroll = 'class="scroll tall" tabindex="0" role="region" aria-label="Table of features"';
-  const made = `<div ${scroll}><table class="verdicts">${body}</table></div>`;
+  const many = encoded.length > MANY, box = 'tabindex="0" role="region" aria-label="Table of features"';
+  const cue = many ? `<p class="hint more">All ${encoded.length} features are in this table: scroll.</p>` : "";
+  const made = `<div class="scroll${many ? " tall many" : ""}" ${box}><table class="verdicts">${body}</table></div>${cue}`;
   if (found.outputs.length === 1) return made;
   const name = outcomes.classes.length ? outcomes.name(k) : outcomes.outputs[k];
   return `<details${k === 0 ? " open" : ""}><summary>${escape(name)}</summary>${made}</details>`;

@@ -23,7 +23,7 @@ _WORDS = {1: "only rises", -1: "only falls", 0: "free"}
 _ARROWS = {1: "↗", -1: "↘", 0: "↕"}
 _MOST_NAMES = 8  # in a sentence
 _MOST_MARKS, _MOST_LETTERS = 6, 28  # beside the badge
-_SCROLL = '<div class="scroll tall{}" tabindex="0" role="region" aria-label="Table of features">'
+_SCROLL = '<div class="scroll{}" tabindex="0" role="region" aria-label="Table of features">'
 _MANY = 15  # rows of a table that is taller than its window
 _CROWD = 40  # directions that are too many for one page of paper
 
@@ -196,7 +196,7 @@ def _table(certificate: Certificate, outcomes: Outcomes, k: int) -> str:
     )
     body = f"<thead>{head}</thead><tbody>{rows}</tbody>"
     many = len(slopes) > _MANY
-    kind = " many" * many + " crowd" * (len(verdicts) > _CROWD)
+    kind = " tall many" * many + " crowd" * (len(verdicts) > _CROWD)
     table = f'{_SCROLL.format(kind)}<table class="verdicts">{body}</table></div>'
     if many:
         table += f'<p class="hint more">All {len(slopes)} features are in this table: scroll.</p>'

@@ -314,7 +314,7 @@ isotone.recourse = (app) => {
       return node("p", { class: "field" }, [node("label", { for: select.id, text: control.name }), select]);
     });
     const box = node("div", { ...isotone.charts.scrolling, class: "scroll tall allowed", "aria-label": "What may change" }, rows);
-    const fold = node("details", { class: "fold" }, [node("summary", { text: "What may change" }), box]);
+    const fold = node("details", { class: "fold" }, [node("summary", { text: "What may change" }), box, ...isotone.more(box, rows.length, "columns", "list")]);
     fold.open = data.controls.length <= 12;
     return fold;
   }

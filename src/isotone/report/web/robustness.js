@@ -119,7 +119,10 @@ isotone.robustness = (app, still) => {
   }
 };
 
-/* A line below a table that is taller than its window, saying so. */
-isotone.more = (box, n, what) => (n > 12 ? [isotone.numbers.node("p", {
-  class: "hint more", text: `All ${n} ${what} are in this table: scroll inside it.`,
-})] : []);
+/* A box with few lines is shown whole; below one with many, a line says that it can be scrolled. */
+isotone.more = (box, n, what, where = "table") => {
+  box.classList.toggle("tall", n > 12);
+  return n > 12 ? [isotone.numbers.node("p", {
+    class: "hint more", text: `All ${n} ${what} are in this ${where}: scroll inside it.`,
+  })] : [];
+};
