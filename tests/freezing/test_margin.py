@@ -15,6 +15,8 @@ from isotone import FrozenNetwork, MonotonicNetwork, Scaling, certify, freeze
 from isotone.certificate import bounds
 from isotone.freezing import margin
 from isotone.freezing.margin import (
+    Grid,
+    certified,
     coarsen,
     dense_first,
     least_residual,
@@ -54,7 +56,7 @@ def network(
     ],
 )
 def test_the_finest_grid_is_that_of_float64_and_float32_has_none(
-    grid: Any, precision: Any, expected: Any
+    grid: Grid, precision: Any, expected: Any
 ) -> None:
     assert spacing(grid, precision) == expected
 
@@ -94,14 +96,15 @@ def test_what_is_left_of_lambda_is_the_least_residual_along_each_feature() -> No
 @pytest.mark.parametrize("steps", [0, 1, 5, 14])
 def test_the_finest_grid_is_taken_whose_margin_is_a_thousandth(steps: int) -> None:
     """2E / q ≤ 2⁻¹⁰ λ."""
-    frozen = network([[0.0, 0.0]], [[4.0, 1.0]], [[1, 0]], [8.0, 1.0])
+    cst = [[1, 0, 0], [0, 0, -1]]
+    frozen = network(np.zeros((2, 3)), [[4, 1, 0], [0, 0, 8]], cst, [16.0, 1.0, 16.0])
     error = 0.5 * 2.0**-10 * 4.0 * 2.0 ** (steps - 20)
     assert coarsen(frozen, error).grid == 2.0 ** (steps - 20)
     more = math.nextafter(error, 1.0)
     assert coarsen(frozen, more).grid == 2.0 ** (min(steps + 1, 14) - 20)
     assert coarsen(frozen, 1e3).grid == 2.0**-6
     assert coarsen(frozen, math.nextafter(0.5 * 2.0**-30 * 4.0, 0)) is frozen
-    for other in (replace(frozen, grid=None), replace(frozen, monotonic_cst=np.zeros((1, 2)))):
+    for other in (replace(frozen, grid=None), replace(frozen, monotonic_cst=np.zeros((2, 3)))):
         assert coarsen(other, 1e3) is other
 
 
@@ -174,7 +177,7 @@ def test_weights_are_stored_toward_zero_and_biases_to_the_nearest(precision: Any
     for found, given in zip(stored, [0.1, -0.1, 0.7, -0.7, 0.1, -0.7], strict=True):
         assert abs(found) <= abs(given)
         assert abs(found - given) <= (2.0**-24 if precision == "float32" else 0.0)
-        assert found == np.dtype(precision).type(found)
+        assert found == float(np.dtype(precision).type(found))
 
 
 def test_another_arithmetic_has_its_own_margin_and_certificate() -> None:
@@ -214,3 +217,32 @@ def test_whole_weights_that_are_as_steep_as_allowed_leave_a_margin(cst: list[int
         found = with_margin(exact, grid)  # type: ignore[arg-type]
         assert rounding_error(found) > 0.0
         assert certify(found).holds
+
+
+def test_the_residual_is_rounded_toward_zero() -> None:
+    frozen = network([[0.05, 0.05]], [[0.1, -0.7]], [[1, -1]], [0.1, 0.7], grid=None)
+    found = round_again(frozen, "float32", 16.0, None)
+    for number, given in zip(found.residual[0].tolist(), [0.1, -0.7], strict=True):
+        assert abs(given) * (1 - 2.0**-23) < abs(number) <= abs(given)
+        assert number == float(np.float32(number))
+
+
+def test_joint_directions_survive_rounding_or_it_is_refused() -> None:
+    """The slopes of g along three columns cancel, in float32 only if it holds the weights."""
+    together = ({"x0": 1.0, "x1": 1.0, "x2": 1.0},)
+    zero, plenty = np.zeros((1, 3)), np.full(3, 2.0)
+    for small_one, survives in ((2.0**-20, True), (2.0**-30, False)):
+        weight = [[1 + small_one, -small_one, -1]]
+        frozen = network(weight, [[2.0**-40, 0, 0]], zero, plenty, joint_cst=together, grid=None)
+        if survives:
+            assert certify(round_again(frozen, "float32", 16.0, None)).holds
+        else:
+            with pytest.raises(ValueError, match=r"joint directions .* do not survive"):
+                round_again(frozen, "float32", 16.0, None)
+
+
+def test_a_certificate_of_many_slopes_is_kept_in_short() -> None:
+    zero = np.zeros((1, 1001))
+    found, certificate = certified(network(zero, zero, zero))
+    assert "slopes" not in (found.certificate or {})
+    assert len(certificate.slopes) == 1001

@@ -19,7 +19,7 @@ from isotone.certificate import bounds
 from isotone.certificate.certify import Certificate, certify
 from isotone.frozen.network import FrozenNetwork
 from isotone.frozen.steps import Dense, Steps, change_first, rebuild, starts_dense
-from isotone.rounding import divide, multiply, toward_zero
+from isotone.rounding import toward_zero
 from isotone.typing import Floats, Precision
 
 FINEST_GRID = 2.0**-20
@@ -157,8 +157,8 @@ def rounding_error(frozen: FrozenNetwork) -> float:
 
 
 def _margin(error: float, grid: float | None) -> float:
-    """2E / q."""
-    return 0.0 if grid is None else float(divide(multiply(2.0, error), grid))
+    """2E / q, exactly: q is a power of two."""
+    return 0.0 if grid is None else 2.0 * error / grid
 
 
 def coarsen(frozen: FrozenNetwork, error: float) -> FrozenNetwork:

@@ -125,8 +125,8 @@ def _unroll_residual(module: Residual, state: _Unrolled) -> None:
         _unroll(inner, branch)
     branch.reorder(state.order)
     mix = float(torch.sigmoid(module.mix.detach().double()))
-    weight = float(toward_zero(np.array([mix]), "float32")[0])
-    keep = float(toward_zero(np.array([1.0 - weight]), "float32")[0])
+    weight = float(toward_zero(np.array(mix), "float32"))
+    keep = float(toward_zero(np.array(1.0 - weight), "float32"))
     state.steps.append(residual_block(keep, weight, branch.steps))
 
 
