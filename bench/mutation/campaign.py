@@ -43,12 +43,13 @@ MODULES = [
     *(f"isotone.inputs.{name}" for name in ("knots", "scaling", "chain", "cells", "columns")),
     *(f"isotone.frozen.{name}" for name in ("reference", "program", "steps", "activations")),
     *(f"isotone.frozen.{name}" for name in ("network", "modelfile", "loading", "lookup")),
+    *("isotone.freezing.margin", "isotone.freezing.unroll"),
 ]
 TESTS = [
-    *("tests/certificate", "tests/test_rounding.py", "tests/freezing/test_fixed.py"),
-    *("tests/test_elementary.py", "tests/inputs/test_knots.py", "tests/inputs/test_scaling.py"),
-    *(f"tests/inputs/test_{name}.py" for name in ("inputs", "columns", "chain", "cells")),
-    *(f"tests/inputs/test_{name}.py" for name in ("names", "missing", "pool")),
+    *("tests/certificate", "tests/test_rounding.py", "tests/test_elementary.py"),
+    *(f"tests/freezing/test_{name}.py" for name in ("fixed", "margin", "unroll", "freezing")),
+    *(f"tests/inputs/test_{name}.py" for name in ("knots", "scaling", "inputs", "columns")),
+    *(f"tests/inputs/test_{name}.py" for name in ("chain", "cells", "names", "missing", "pool")),
     *(f"tests/frozen/test_{name}.py" for name in ("reference", "frozen", "program", "steps")),
     *(f"tests/frozen/test_{name}.py" for name in ("activations", "network", "modelfile")),
     *(f"tests/frozen/test_{name}.py" for name in ("loading", "lookup", "copies")),

@@ -241,6 +241,14 @@ def test_joint_directions_survive_rounding_or_it_is_refused() -> None:
                 round_again(frozen, "float32", 16.0, None)
 
 
+def test_what_fails_for_no_reason_of_its_own_is_no_fault_of_joint_directions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(margin, "with_margin", lambda frozen, grid: by_hand(-3.0))
+    with pytest.raises(RuntimeError, match="the frozen network fails its certificate"):
+        round_again(small(), "float32", 16.0, None)
+
+
 def test_a_certificate_of_many_slopes_is_kept_in_short() -> None:
     zero = np.zeros((1, 1001))
     found, certificate = certified(network(zero, zero, zero))

@@ -35,7 +35,10 @@ NETWORKS: dict[str, tuple[tuple[int, ...], Callable[[], list[nn.Module]]]] = {
     "begins with an activation": ((3,), lambda: [nn.LeakyReLU(0.3), LipschitzLinear(3, 2)]),
     "centers after a step": (
         (3,),
-        lambda: [LipschitzLinear(3, 4), Center(4), Abs(), Center(4), LipschitzLinear(4, 2)],
+        lambda: [
+            *(LipschitzLinear(3, 4), Center(4), Abs(), Center(4)),
+            *(LipschitzLinear(4, 2), Center(2), Abs(), LipschitzLinear(2, 2)),
+        ],
     ),
     "no biases": (
         (3,),

@@ -66,7 +66,7 @@ def unroll(network: LipschitzNetwork) -> list[Step]:
     scale = network.lipschitz / network.constant
     for module in network.layers:
         _unroll(module, state)
-    if not state.steps or not isinstance(state.steps[0], Dense):
+    if not isinstance(state.steps[0], Dense):  # there is one: a network has weights
         state.steps.insert(0, Dense(np.eye(n), np.zeros(n)))
     first = state.steps[0]
     assert isinstance(first, Dense)
@@ -103,7 +103,7 @@ def _unroll_convolution(layer: LipschitzConv, state: _Unrolled) -> None:
     limits.MATRIX.check(n_in * probe.numel())
     basis = torch.eye(n_in, dtype=torch.float64).reshape(n_in, *state.shape)
     matrix = layer.convolve(basis, kernel, None).reshape(n_in, -1).T.contiguous().numpy()
-    bias = np.repeat(_array(layer.bias, shape[0]), math.prod(shape[1:]))
+    bias = np.repeat(_array(layer.bias, len(kernel)), math.prod(shape[1:]))
     state.dense(inward(matrix, layer.constraint), bias, shape)
 
 
