@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Two processes, each with one thread: the suite is many small problems.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-.PHONY: help venv demo test test-slow lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-pages bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier fuzz sanitize figures trigger report-picture wheel docs clean mutate coverage
+.PHONY: help venv demo test test-slow lint format bench-sort bench-training bench-seeds bench-inference bench-rows bench-stream bench-onnx bench-reasons bench-pages bench-estimators prove prove-bits prove-verilog prove-kills prove-decisions prove-verifier fuzz sanitize figures trigger report-picture wheel docs clean mutate mutate-header coverage
 
 help:
 	@echo "make venv            build .venv with everything that development needs"
@@ -31,6 +31,7 @@ help:
 	@echo "make sanitize        the extension under the sanitizers of GCC: memory, undefined behavior, races of threads"
 	@echo "make prove-kills     isotone train, sweep, score, export and report, killed 20 times each, end with the same result"
 	@echo "make mutate          changes of the code that decides a certificate, each noticed by a test; SHARE=0.1: a tenth of them"
+	@echo "make mutate-header   changes of the C++ header, each noticed by a program of the tests; SHARE=0.01: a hundredth of them"
 	@echo "make coverage        branches of src and of the shipped C++ header that tests take; QUICK=1: of a few packages alone"
 	@echo "make figures         all studies: figures and numbers in results/, tables in docs/; QUICK=1: a try"
 	@echo "make trigger         the trigger study: sample, training, figures; QUICK=1: from the small sample"
@@ -140,6 +141,9 @@ sanitize: venv
 
 mutate: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m bench.mutation.campaign $(if $(SHARE),--share $(SHARE))
+
+mutate-header: venv
+	OMP_NUM_THREADS=1 $(BIN)/python -m bench.mutation.header $(if $(SHARE),--share $(SHARE))
 
 coverage: venv
 	OMP_NUM_THREADS=1 $(BIN)/python -m bench.coverage $(if $(QUICK),--quick)

@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.mutation import header
 from bench.mutation.mutants import find_mutants, put
 from bench.mutation.operators import changes
 from isotone import rounding
+from isotone.export.native.cpp import RUNTIME
 
 pytest.importorskip("coverage")
 from bench.mutation import campaign
@@ -158,3 +160,54 @@ def test_tests_that_fail_without_a_mutant_are_told(tmp_path: Path) -> None:
     done = run_campaign(tmp_path / "test_root.py", TEST.replace("==", "<"))
     assert done.returncode != 0
     assert "tests fail without a mutant" in done.stdout + done.stderr
+
+
+HEADER = """// 1 + 1 of a comment
+#if !defined(GUARD)
+int f(int n) {
+    // n < 0 is said to be so
+    if (!g(n) && n <= 4) return n;  // 7
+#if defined(__AVX2__)
+    n += 3;
+#endif
+    x = minimum(a1, 0x1p54 * b);
+}
+#endif
+"""
+
+
+def test_changes_of_the_header_are_in_code_that_every_processor_compiles() -> None:
+    found = header.find_changes(HEADER)
+    assert {change.number for change in found} == {5, 9}
+    assert {change.after.partition(";")[0] for change in found} == {
+        "if (g(n) && n <= 4) return n",
+        "if (!g(n) || n <= 4) return n",
+        "if (!g(n) && n < 4) return n",
+        "if (!g(n) && n > 4) return n",
+        "if (!g(n) && n <= 5) return n",
+        "if (!g(n) && n <= 3) return n",
+        "x = maximum(a1, 0x1p54 * b)",
+        "x = minimum(a1, 0x1p54 / b)",
+    }
+    for change in found:
+        assert 0 <= change.rank < 1
+        lines = zip(HEADER.splitlines(), change.put(HEADER).splitlines(), strict=True)
+        assert [k for k, (old, new) in enumerate(lines, start=1) if old != new] == [change.number]
+
+
+def test_changes_of_the_header_that_nothing_notices_are_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    counts = header.campaign(
+        header.find_changes(HEADER), lambda change: "" if change.new == " || " else "edges"
+    )
+    assert counts == {"edges": 7, "survived": 1}
+    assert "isotone.hpp:5\n  if (!g(n) && n <= 4)" in capsys.readouterr().out
+
+
+def test_every_change_of_the_header_that_is_listed_is_still_one() -> None:
+    found, known = header.find_changes(RUNTIME.read_text()), header.read_equivalent()
+    assert set(known) <= {(c.before, after) for c in found for after in (c.after, "")}
+    assert all(known.values())
+    listed = [change for change in found if header.is_listed(change, known)]
+    assert 0 < len(listed) < len(found) / 20

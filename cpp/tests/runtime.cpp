@@ -369,6 +369,7 @@ public:
         model_.n_outputs = units_;
         model_.n_steps = static_cast<int>(steps_.size());
         model_.residual = make(rows * units_);
+        steps_.shrink_to_fit();  // so that a sanitizer sees who reads behind the last one
         model_.steps = steps_.data();
         model_.features = features_.data();
         model_.n_sources = static_cast<int>(sources_.size());
@@ -521,8 +522,12 @@ void check_shapes(const std::string& name) {
                 check_batch(built.finish(), n, name + " sorts of " + std::to_string(width));
             }
         Built<T> unsorted(3, grid), wide(3, grid), looked_up({3, 1}, grid), outputs(3, grid);
+        Built<T> relu(3, grid), last(3, grid);
+        check_batch(last.dense(8).sort(8).dense(8).finish(), n, name + " dense step at the end");
         check_batch(unsorted.dense(8).sort(8).dense(8).relu().dense(2).finish(), n,
-                    name + " relu");
+                    name + " relu after a dense step");
+        check_batch(relu.dense(8).sort(8).relu().dense(8).sort(8).dense(1).finish(), n,
+                    name + " relu before a dense step");
         check_batch(wide.dense(500).sort(2).dense(3).finish(), n, name + " wide");
         check_batch(looked_up.dense(200).sort(2).dense(1).finish(), n, name + " look-up");
         check_batch(outputs.dense(33).sort(1).dense(17).finish(), n, name + " outputs");
