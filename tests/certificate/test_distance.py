@@ -18,6 +18,7 @@ from isotone import FrozenNetwork, Scaling
 from isotone.certificate import distance
 from isotone.certificate.distance import distances
 from isotone.freezing.fixed import to_fixed
+from isotone.frozen import reference
 from isotone.frozen.steps import Dense, Members, Pointwise, Sort, Steps
 from networks import copied
 from rationals import exact_score, exact_steps
@@ -273,3 +274,19 @@ def test_copies_between_knots_are_no_farther_apart() -> None:
     moved = np.abs(frozen.score(x) - fixed.score(x)).max(axis=0)
     bound = distances(frozen, frozen.steps, fixed)
     assert np.all((moved > 0) & (moved <= bound))
+
+
+def test_inputs_rounded_to_float32_are_part_of_the_distance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps = (Dense(np.zeros((1, 1), np.float32), np.array([2.0**-21], np.float32)),)
+    clip, residual = 8.00390625, np.array([[1.0013270378112793]])
+    options: dict[str, Any] = {"clip": clip, "grid": None, "residual": residual}
+    single = network(steps, precision="float32", **options)
+    fixed = to_fixed(single, (30, 24), clip)
+    x = np.random.default_rng(0).uniform(8.0, clip, (100_000, 1))
+    moved = np.abs(reference.score(single, x).astype(float) - fixed.score(x)).max()
+    (bound,) = distances(single, single.steps, fixed)
+    assert moved <= bound
+    monkeypatch.setattr(distance, "_by_cast", lambda frozen, sizes: np.zeros(1))
+    assert moved > distances(single, single.steps, fixed)

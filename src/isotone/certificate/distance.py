@@ -6,7 +6,8 @@ Both are followed step by step. If their units differ by at most d and W, b beca
 
 where the largest sizes of h' are those of `isotone.certificate.widths`. The bound holds for every
 row whose scaled inputs lie within the clip of the network in fixed point, as computed: the
-rounding error of the other network and both grids are included. All arithmetic is rounded upward.
+rounding error of the other network, both grids, and inputs in float32 are included. All arithmetic
+is rounded upward.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def distances(frozen: FrozenNetwork, steps: Steps, fixed: FrozenNetwork) -> Floa
     g = _Apartness(steps).run(fixed.steps, start)
     of_residual = totals(multiply(_apart(frozen.residual, fixed.residual), inputs.each))
     slopes = add(bounds.slopes(frozen.steps, n), np.abs(frozen.residual))
-    shifted = totals(slopes * _half_a_cell(frozen.grid, fixed.grid))
+    moved = add(_half_a_cell(frozen.grid, fixed.grid), _by_cast(frozen, inputs.each))
+    shifted = totals(multiply(slopes, moved))
     return add(add(g.each, of_residual), add(shifted, bounds.rounding_errors(frozen)))
 
 
@@ -47,9 +49,14 @@ def _half_a_cell(*grids: float | None) -> float:
     """How far a number on one of two grids is from the same on the other, at most.
 
     Both are powers of two: the finer one has the borders between cells of the coarser one, if it
-    is not the same, and rounding to it crosses none. Products with the result are exact.
+    is not the same, and rounding to it crosses none.
     """
     return max(grid for grid in grids if grid) / 2.0
+
+
+def _by_cast(frozen: FrozenNetwork, sizes: Floats) -> Floats:
+    """How far inputs of these sizes move, at most, when they are rounded to float32."""
+    return multiply(sizes, 2.0**-24 if frozen.precision == "float32" else 0.0)
 
 
 def _apart(a: ArrayLike, b: ArrayLike) -> Floats:
