@@ -148,6 +148,17 @@ def test_what_training_never_saw_is_an_error_that_names_row_and_column(column: s
         model().encode(with_unseen(column))
 
 
+def test_views_of_text_are_read_and_refused_as_texts_are() -> None:
+    view = pa.string_view()
+    table = COLUMNS | {"city": pa.array(COLUMNS["city"], view)}
+    assert model().score(table).tolist() == model().score(COLUMNS).tolist()
+    numbers = pa.array([str(age) for age in COLUMNS["age"]], view)
+    assert model().score(COLUMNS | {"age": numbers}).tolist() == model().score(COLUMNS).tolist()
+    unseen = pa.chunked_array([pa.array(with_unseen("city")["city"], view)])
+    with pytest.raises(ValueError, match=UNSEEN["city"][1]):
+        model().score(COLUMNS | {"city": unseen})
+
+
 @pytest.mark.parametrize("column", UNSEEN)
 def test_one_strange_row_costs_no_other_its_score(column: str) -> None:
     frozen = model()
@@ -388,9 +399,9 @@ NO_TABLES: list[tuple[Any, type[Exception], str]] = [
     (
         pd.Series([1.0]),
         TypeError,
-        "a Series, one column or one row; .*: give X.to_frame",
+        "one column or one row, of type Series; .*: give X.to_frame",
     ),
-    (pl.Series("x", [1.0]), TypeError, "a Series, one column or one row; it must be a table"),
+    (pl.Series("x", [1.0]), TypeError, "one row, of type Series; it must be a table"),
     ({"x": 1.0}, ValueError, "'x' is 1.0; a column must hold one value per row: give a list"),
     ({"x": "abc"}, ValueError, "'x' is 'abc'; a column must hold one value per row"),
     ({"x": np.ones((2, 2))}, ValueError, "(?s)'x' is array.*; a column must hold one value"),

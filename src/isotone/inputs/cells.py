@@ -62,9 +62,9 @@ def is_text(kind: pa.DataType) -> bool:
 def arrow_of(values: Any, name: str) -> pa.Array:
     """A column of a frame, an array or a list as one of Arrow; NaN of pandas becomes null."""
     if isinstance(values, pa.ChunkedArray):
-        return values.combine_chunks()
-    if isinstance(values, pa.Array):
-        return values
+        return arrow_of(values.combine_chunks(), name)
+    if isinstance(values, pa.Array):  # few of Arrow's functions take views of text
+        return values.cast(pa.large_string()) if str(values.type) == "string_view" else values
     if hasattr(values, "to_arrow"):  # polars
         return arrow_of(values.to_arrow(), name)
     refuse_scalars(values, name)

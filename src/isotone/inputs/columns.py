@@ -227,7 +227,7 @@ def cell_of(column: Column, values: Any, row: int) -> str:
     """What a row that cannot be scored holds in a column, in words."""
     from isotone.inputs.cells import arrow_of, describe_cell, is_blank, labels
 
-    cell = arrow_of(values, column.name).take([row])
+    cell = arrow_of(values, column.name).slice(row, 1)
     if not isinstance(column, Number):
         (text,) = labels(cell, column.name).to_pylist()
         return "is missing" if text is None else f"holds {text[:40]!r}"

@@ -15,8 +15,8 @@ def has_names(X: Any) -> bool:
     """
     if hasattr(X, "to_frame") and getattr(X, "ndim", 1) == 1:  # of pandas or polars
         raise TypeError(
-            f"`X` is a {type(X).__name__}, one column or one row; it must be a table: give "
-            "X.to_frame(), or its transpose if X is a row"
+            f"`X` is one column or one row, of type {type(X).__name__}; it must be a table: give "
+            "X.to_frame(), or X.to_frame().T if X is a row"
         )
     if type(X).__name__ == "LazyFrame":
         raise TypeError("`X` is a LazyFrame, which holds no rows yet; it must: collect() it first")
