@@ -149,19 +149,6 @@ def test_logarithms_are_taken_of_the_columns_that_have_them() -> None:
     assert np.array_equal(copies.expand(copies.cells(X)).T, several.transform(X))
 
 
-@pytest.mark.parametrize("sources", [(1, 1), (0, 2), (1, 0), (0, 1, 0), (-1, 0)])
-def test_sources_name_columns_in_order(sources: tuple[int, ...]) -> None:
-    scaling = Scaling.identity(len(sources))
-    with pytest.raises(ValueError, match=r"`sources` is .* from 0 on and ascending"):
-        Copies.of(sources, scaling, 1.0, None, "float64")
-
-
-@pytest.mark.parametrize("n", [1, 3])
-def test_there_is_one_source_for_each_feature(n: int) -> None:
-    with pytest.raises(ValueError, match="`sources` has 2 entries; it needs one for each of"):
-        Copies.of((0, 1), Scaling.identity(n), 1.0, None, "float64")
-
-
 def test_no_column_of_several_copies_has_a_logarithm_beside_one_that_may() -> None:
     log = np.array([True, True, False])
     tiles = Knots.at([[0.0, 1.0, 2.0], [0.0, 1.0]]).scaling
