@@ -17,18 +17,13 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-import browser
 import firefox
+from browser import chromium, opened
 
 os.environ["SCIPY_ARRAY_API"] = "1"  # before SciPy is imported, or a check of estimators skips
 
 settings.register_profile("isotone", deadline=None, derandomize=True)
 settings.load_profile("isotone")
-
-BROWSERS = {
-    "Chromium": (browser.chromium, browser.opened),
-    "Firefox": (firefox.firefox, firefox.opened),
-}
 
 _STATES: dict[str, dict[str, Any]] = {}  # of the generators of every module, as it left them
 
@@ -54,9 +49,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         sys.modules["torch"].manual_seed(zlib.crc32(item.name.encode()))
 
 
-@pytest.fixture(scope="module", params=BROWSERS)
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, started once: Playwright cannot be started twice at a time."""
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(scope="module", params=["Chromium", "Firefox"])
 def open_page(request: pytest.FixtureRequest) -> Iterator[Any]:
     """Opens pages in one browser and then in the other, each started once."""
-    start, opened = BROWSERS[request.param]
-    with start() as running:
-        yield partial(opened, running)
+    if request.param == "Chromium":
+        yield partial(opened, request.getfixturevalue("browser"))
+    else:
+        with firefox.firefox() as running:
+            yield partial(firefox.opened, running)

@@ -62,6 +62,7 @@ WATCH = """
     } };
     Services.obs.addObserver(watch, "http-on-opening-request");
 """
+# Errors of scripts and of policies; what a page says by `console` itself, Chromium notes.
 NOTED = """
     const messages = Services.console.getMessageArray().map((each) => each.message);
     return [messages.filter((each) => /"(file|data|blob):/.test(each)), asked];
@@ -213,7 +214,11 @@ def firefox() -> Iterator[Firefox]:
                 yield Firefox(connection, answers, downloads)
         finally:
             process.terminate()
-            process.wait(PATIENCE)
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 @contextmanager

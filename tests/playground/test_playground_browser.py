@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pandas as pd
 import pytest
 
 import isotone
-from browser import Page, chromium, opened
+from browser import Page, opened
 from isotone import FrozenNetwork, certify, freeze, load
 from isotone.frozen import reference
 from networks import by_hand, copied, every_step, mixed, small
@@ -40,12 +39,6 @@ SHOWN = """() => {
 FINGERPRINT = "() => document.getElementById('fingerprint').textContent"
 HIDDEN = "() => document.getElementById('problem').hidden"
 IN_THE_PAGE = "rows => rows.map(row => isotone.app.network.score(row))"
-
-
-@pytest.fixture
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

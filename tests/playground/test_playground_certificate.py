@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 import playgrounds
-from browser import chromium, opened
+from browser import opened
 from candidates import draw_model
 from mutants import mutate
 from playground.page import assemble
@@ -39,12 +38,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         draw_model(seed + 1000).save(paths[-2])
         paths[-1].write_bytes(mutate(paths[-2].read_bytes(), np.random.default_rng(seed)))
     return paths
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
 
 
 @pytest.mark.skipif(not is_available(), reason="node is not installed")

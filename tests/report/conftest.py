@@ -8,15 +8,9 @@ from typing import Any
 
 import pytest
 
-from browser import Opened, chromium, opened
+from browser import Opened, opened
 from isotone import report
 from reports import rows, two_classes
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture

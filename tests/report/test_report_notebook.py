@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import sklearn
 
-from browser import chromium, opened
+from browser import opened
 from isotone import MonotonicRegressor, certify
 from isotone.estimators.notebook import WithBadge
 from isotone.transport.wasserstein import Distance
@@ -31,10 +31,10 @@ def test_a_report_is_shown_inline() -> None:
     assert "<dt>Proved directions</dt>" in two_classes().report().html
 
 
-def test_links_to_sections_stay_in_the_frame(tmp_path: Path) -> None:
+def test_links_to_sections_stay_in_the_frame(browser: Any, tmp_path: Path) -> None:
     notebook = tmp_path / "notebook.html"
     notebook.write_text(f"<h1>Notebook</h1>{two_classes().report(rows())._repr_html_()}")
-    with chromium() as browser, opened(browser, notebook, "() => true") as page:
+    with opened(browser, notebook, "() => true") as page:
         frame = page.page.frame_locator("iframe")
         frame.locator("nav a", has_text="Proof").click()
         frame.locator("#verdict").wait_for()
