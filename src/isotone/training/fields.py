@@ -99,7 +99,8 @@ class Looked:
         fields = np.nonzero(differs)[1].astype(np.int32)
         usual = np.where(is_usual, cells, -1).astype(np.int32)
         others = Usual(usual, values, begins, fields, self.cells[differs], self.values[differs])
-        return Visited(self.cells[:, ~is_usual], self.values[:, ~is_usual], others)
+        own_cells = np.ascontiguousarray(self.cells[:, ~is_usual])
+        return Visited(own_cells, np.ascontiguousarray(self.values[:, ~is_usual]), others)
 
     def tobytes(self) -> bytes:
         return self.cells.tobytes() + self.values.tobytes()
