@@ -75,7 +75,7 @@ isotone.controls = (() => {
     app.widgets.push({ refresh, control });
     const track = rail(app, card, slider);
     const where = app.data.sample ? "table" : "usual";
-    const [low, high] = [control.low, control.high].map(control.whole ? isotone.charts.plain : (v) => format(v));
+    const [low, high] = [control.low, control.high].map((v) => format(v, control.whole ? 16 : undefined));
     const range = node("span", { class: "hint", text: `${where}: ${low} to ${high}` });
     const all = node("button", {
       type: "button", class: "save", text: "Whole range", hidden: "", "aria-label": `${control.name}: show the whole range`,

@@ -258,7 +258,7 @@ isotone.panels = (() => {
       isotone.charts.line(chart, values.map((loss, k) => [k + 1, loss]), `c${c}`, name);
     });
     const names = curves.map(([name], c) => ({ name, kind: `c${c}` }));
-    const none = validation.length ? "" : " No validation loss was recorded: it is with `early_stopping=True` or an `eval_set` of `fit`.";
+    const none = validation.length ? "" : " No validation loss was recorded; pass early_stopping=True, or eval_set to fit, to record it.";
     return [chart, isotone.charts.legend(names), hint(`Training took ${format(seconds, 3)} seconds.${none}`)];
   }
 
