@@ -202,11 +202,15 @@ def train_on_lies(seed: int, rng: Rng) -> None:
     fields = _sometimes(rng, [], [(widths[0], False)], [(1, True)] * widths[0], [(0, True)])
     chain, loss = str(rng.choice(["one", "inf", "?"])), str(rng.choice(LOSSES))
     stack = engine.Stack(widths, sizes[1:], chain, loss, bool(rng.random() < 0.3), fields)
-    given = _training(stack, widths, loss, len(fields), rng)
+    given = _training(stack, widths, loss, fields, rng)
     lying = {name: _lie(rng, value, 0.1) for name, value in given.items()}
     engine.train(stack, *lying.values(), **_settings(rng))
-    shared = ("bounds", "feature_scale", "residual", "loss_parameter", "parameters", "x", "cells")
-    asked = {name: lying[name] for name in (*shared, "y", "sample_weight", "losses")}
+    trained = ("first_moment", "second_moment", "order", "batch_size", "schedule", "beta1")
+    asked = {
+        name: value
+        for name, value in lying.items()
+        if name not in (*trained, "beta2", "eps", "lipschitz_rate")
+    }
     n_rows, n_members = len(given["x"]), len(given["losses"])
     kind = given["x"].dtype
     room = np.empty((n_members, n_rows, widths[-1]), kind)
@@ -219,14 +223,18 @@ def train_on_lies(seed: int, rng: Rng) -> None:
     )
 
 
-def _training(stack: Any, widths: list[int], loss: str, n_fields: int, rng: Rng) -> dict[str, Any]:
+def _training(
+    stack: Any, widths: list[int], loss: str, fields: Sequence[tuple[int, bool]], rng: Rng
+) -> dict[str, Any]:
     """What fits the stack, in the order in which `train` takes it, but for its settings."""
     kind = str(rng.choice(["f4", "f8"]))
     n_members, n_rows = (int(k) for k in rng.integers(0, (4, 90)))
     n_in, n_out, labels = widths[0], widths[-1], loss == "cross_entropy"
     numbers, n_parameters = _numbers(rng, kind), stack.n_parameters
     n_visits = int(rng.choice([n_rows, 2 * n_rows, 0]))
-    n_columns, batch_size = (n_fields or n_in), int(rng.choice([1, 7, 64, 0]))
+    batch_size = int(rng.choice([1, 7, 64, 0]))
+    usual = _usual(rng, fields, n_rows, numbers) if fields and rng.random() < 0.5 else None
+    n_own = len(fields) if usual is None else 0  # fields of which rows have columns
     y = rng.integers(0, 3, (n_rows, 1)) if labels else rng.normal(size=(n_rows, n_out))
     return {
         "bounds": np.abs(numbers(n_members, len(widths) - 1)),
@@ -236,8 +244,9 @@ def _training(stack: Any, widths: list[int], loss: str, n_fields: int, rng: Rng)
         "parameters": numbers(n_members, n_parameters),
         "first_moment": numbers(n_members, n_parameters),
         "second_moment": np.abs(numbers(n_members, n_parameters)),
-        "x": numbers(n_rows, n_columns),
-        "cells": rng.integers(0, n_in, (n_rows, n_fields)).astype("i4") if n_fields else None,
+        "x": numbers(n_rows, n_own if fields else n_in),
+        "cells": rng.integers(0, n_in, (n_rows, n_own)).astype("i4") if fields else None,
+        "usual": usual,
         "y": y.astype(kind),
         "sample_weight": None if rng.random() < 0.5 else np.abs(numbers(n_rows)),
         "order": rng.integers(0, max(n_rows, 1), n_visits).astype("i4"),
@@ -249,6 +258,18 @@ def _training(stack: Any, widths: list[int], loss: str, n_fields: int, rng: Rng)
         "lipschitz_rate": 0.1,
         "losses": np.empty(n_members),
     }
+
+
+def _usual(
+    rng: Rng, fields: Sequence[tuple[int, bool]], n_rows: int, numbers: Callable[..., Any]
+) -> tuple[Any, ...]:
+    """What most rows have in all fields, and what some have instead."""
+    first = np.cumsum([0, *(count for count, _ in fields)])[:-1].astype("i4")
+    others = rng.integers(0, len(fields), rng.integers(0, 50)).astype("i4")
+    ends = np.sort(rng.integers(0, len(others) + 1, max(n_rows - 1, 0)))
+    begins = np.array([0, *ends, len(others)] if n_rows else [0])
+    arrays = first, numbers(len(fields)), begins, others, first[others], numbers(len(others))
+    return tuple(_lie(rng, array) for array in arrays)
 
 
 def _settings(rng: Rng) -> dict[str, Any]:

@@ -51,7 +51,7 @@ TESTS = [
     *(f"tests/inputs/test_{name}.py" for name in ("knots", "scaling", "inputs", "columns")),
     *(f"tests/inputs/test_{name}.py" for name in ("chain", "cells", "names", "missing", "pool")),
     *(f"tests/frozen/test_{name}.py" for name in ("reference", "frozen", "program", "steps")),
-    *(f"tests/frozen/test_{name}.py" for name in ("activations", "network", "modelfile")),
+    *(f"tests/frozen/test_{name}.py" for name in ("activations", "frozen_network", "modelfile")),
     *(f"tests/frozen/test_{name}.py" for name in ("loading", "lookup", "copies")),
 ]
 TOO_SLOW = "exported_headers or fits_the_absolute or worker_killed or test_limits or flipped_bit"

@@ -177,8 +177,8 @@ def test_rows_that_cannot_be_used_are_refused_with_advice() -> None:
 def test_what_is_not_a_table_is_refused_with_advice() -> None:
     X, y = people(20)
     for table, kind, message in (
-        (X["age"], TypeError, r"`X` is a Series, one column or one row; .*X.to_frame\(\)"),
-        (X.iloc[0], TypeError, r"X.to_frame\(\), or its transpose if X is a row"),
+        (X["age"], TypeError, r"`X` is one column or one row, of type Series; .*X.to_frame\(\)"),
+        (X.iloc[0], TypeError, r"or X.to_frame\(\).T if X is a row"),
         (X[[]], ValueError, r"`X` has no columns; it must have some: select"),
         (X.to_dict("records"), TypeError, r"list of records; .*: give a data frame"),
         ({"age": 1.0}, ValueError, r"'age' is 1.0; a column must hold one value per row"),
