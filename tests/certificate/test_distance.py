@@ -276,6 +276,21 @@ def test_copies_between_knots_are_no_farther_apart() -> None:
     assert np.all((moved > 0) & (moved <= bound))
 
 
+@pytest.mark.usefixtures("without_rounding")
+@pytest.mark.parametrize("seed", range(20))
+def test_inputs_of_a_float32_network_move_by_half_a_unit(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slope, clip = np.random.default_rng(seed).uniform(1, 2, 2).tolist()
+    clip = float(np.float32(clip))
+    monkeypatch.setattr(distance.bounds, "slopes", lambda steps, n: np.array([[slope]]))
+    zero = (Dense(np.zeros((1, 1), np.float32), np.zeros(1, np.float32)),)
+    frozen = network(zero, precision="float32", grid=None, clip=clip)
+    (bound,) = distances(frozen, zero, network(ZERO, clip=clip, grid=2.0**-50)).tolist()
+    expected = Fraction(slope) * (Fraction(1, 2**51) + Fraction(clip) / 2**24)
+    assert expected <= Fraction(bound) <= expected * (1 + Fraction(2.0**-50))
+
+
 def test_inputs_rounded_to_float32_are_part_of_the_distance(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

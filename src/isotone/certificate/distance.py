@@ -40,7 +40,8 @@ def distances(frozen: FrozenNetwork, steps: Steps, fixed: FrozenNetwork) -> Floa
     g = _Apartness(steps).run(fixed.steps, start)
     of_residual = totals(multiply(_apart(frozen.residual, fixed.residual), inputs.each))
     slopes = add(bounds.slopes(frozen.steps, n), np.abs(frozen.residual))
-    moved = add(_half_a_cell(frozen.grid, fixed.grid), _by_cast(frozen, inputs.each))
+    # exact: a clip in float32 has 24 bits, and at most 2^51 cells
+    moved = _half_a_cell(frozen.grid, fixed.grid) + _by_cast(frozen, inputs.each)
     shifted = totals(multiply(slopes, moved))
     return add(add(g.each, of_residual), add(shifted, bounds.rounding_errors(frozen)))
 
@@ -55,8 +56,8 @@ def _half_a_cell(*grids: float | None) -> float:
 
 
 def _by_cast(frozen: FrozenNetwork, sizes: Floats) -> Floats:
-    """How far inputs of these sizes move, at most, when they are rounded to float32."""
-    return multiply(sizes, 2.0**-24 if frozen.precision == "float32" else 0.0)
+    """How far inputs of these sizes move, at most, when they are rounded to float32; exactly."""
+    return sizes * 2.0**-24 if frozen.precision == "float32" else np.zeros_like(sizes)
 
 
 def _apart(a: ArrayLike, b: ArrayLike) -> Floats:
