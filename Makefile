@@ -23,7 +23,7 @@ help:
 	@echo "make bench-pages     frames per second of reports while a slider is dragged; needs Chromium"
 	@echo "make bench-estimators  default estimators against boosters, on small and whole tables (TABLES=DIR for more)"
 	@echo "make prove           the proof that computed scores are monotone, checked by Coq; needs coq and Flocq"
-	@echo "make prove-bits      a billion comparisons of computed scores; docs/last-bit.md shows a hundred million"
+	@echo "make prove-bits      a billion comparisons of computed scores; four minutes"
 	@echo "make prove-decisions a million decisions of the evaluators of LHCb's trigger"
 	@echo "make prove-verifier  both certifiers on 10,000 models and as many changed files (PAGE=1: that of the playground); needs Node"
 	@echo "make prove-verilog   a million rows through simulated Verilog, and its area by yosys"
