@@ -94,10 +94,10 @@ def test_what_is_said_of_the_clean_protocol() -> None:
         assert min(leads(name, NETWORKS)["adult"]) > 1
     says(
         "tabular.md",
-        "the teacher helps on California and Bike sharing, does harm on LendingClub, and changes",
+        "the teacher helps on California, does harm on LendingClub, and changes less than two",
     )
     found = {name: gap for name, (gap,) in leads("isotone, teacher", ("isotone",)).items()}
-    assert min(found.pop(name) for name in ("california", "bike")) > 2
+    assert found.pop("california") > 2
     assert found.pop("loan") < -2
     assert max(map(abs, found.values())) < 2
 
@@ -124,10 +124,10 @@ def test_what_is_said_of_the_reference_protocol() -> None:
     says("tabular.md", "does not reach the best published figure on any of the four.")
     says(
         "tabular.md",
-        "published range on Heart, COMPAS and BlogFeedback and misses it by a little on Auto MPG",
+        "range on Heart and BlogFeedback and misses it by a little on Auto MPG and COMPAS",
     )
-    ranks = [tables.rank(dataset, results) for dataset in ("heart", "compas", "blog", "auto_mpg")]
-    assert ranks == ["within", "within", "within", "not reached"]
+    ranks = [tables.rank(dataset, results) for dataset in ("heart", "blog", "auto_mpg", "compas")]
+    assert ranks == ["within", "within", "not reached", "not reached"]
     compas, (best, authors) = found["compas"], tables.PUBLISHED["compas"]
     says("tabular.md", "with the published settings it equals the authors' figure on COMPAS.")
     assert abs(compas[SAME]["mean"] - authors) < compas[SAME]["deviation"]
