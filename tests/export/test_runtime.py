@@ -15,7 +15,8 @@ from programs import STRICT, need
 
 
 def build_and_run(text: str, folder: Path, options: list[str]) -> subprocess.CompletedProcess[str]:
-    words = [f"-I{folder}", f"-I{RUNTIME.parent}", *STRICT, "-Wno-psabi", *options]
+    places = [f"-I{each}" for each in (folder, RUNTIME.parent, EDGES.parent)]
+    words = [*places, *STRICT, "-Wno-psabi", *options]
     compiler.build(text, folder / "program", words, "g++")
     return subprocess.run([folder / "program"], capture_output=True, text=True, check=False)
 
